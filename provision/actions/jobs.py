@@ -170,7 +170,7 @@ def cancel(context: Context, jobs: Jobs, *asked: Job) -> None:
             for it in found.values():
                 stage.news(f"{it.name}: {screen.words(it)}")
                 if it.state.is_over:
-                    context.console.result(f"{it.name} is {it.state}")
+                    context.console.result(f"{it.name} is over: {it.state}")
             left = [it for it in found.values() if not it.state.is_over]
             context.report.jobs = list(asked)
             if left and deadline.is_over:

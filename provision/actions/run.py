@@ -136,7 +136,8 @@ def _make_and_run(context: Context, spec: JobSpec, jobs: Jobs | None = None) -> 
         if not name:
             # Who has agreed to the plan of the cluster, minutes ago, may no longer be there.
             _agree(context, jobs, spec, asks=not (makes or context.agreed))
-            name = jobs.submit(wanted, archive)
+            with _naming_the_role():
+                name = jobs.submit(wanted, archive)
             told = f"{name} is submitted; aiinfra Cancel {name} ends it"
     context.console.progress(told)
     if context.detach:
@@ -145,6 +146,19 @@ def _make_and_run(context: Context, spec: JobSpec, jobs: Jobs | None = None) -> 
         return
     ended = jobs_action.follow(context, jobs, name)
     context.console.result(screen.end(ended))
+
+
+@contextlib.contextmanager
+def _naming_the_role() -> Iterator[None]:
+    """Say to who may not submit that a role of less than the bucket's owner is enough."""
+    try:
+        yield
+    except StateError as error:
+        first, *others = error.problems
+        if first.code is Code.PERMISSION_MISSING:
+            role = "aiinfra Jobs --role prints the role that has just what Run needs"
+            error.problems = (dataclasses.replace(first, fix=role), *others)
+        raise
 
 
 def _waiting(jobs: Jobs, wanted: JobSpec, archive: Archive | None) -> str:

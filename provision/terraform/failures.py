@@ -15,8 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
-from provision.errors import CapacityError, ProvisionError, StateError, TerraformError
-from provision.google import refusals
+from provision.errors import (
+    CapacityError,
+    CredentialsError,
+    ProvisionError,
+    StateError,
+    TerraformError,
+)
+from provision.google import auth, refusals
 from provision.terraform.lock import Lock
 from provision.time import deadline
 from provision.time.deadline import TransientError
@@ -28,6 +34,8 @@ if TYPE_CHECKING:
     from provision.terraform.child import Ended
     from provision.time.stages import Progress
 
+# What Google, and Go's library of OAuth 2, say of a login that has ended meanwhile.
+_LOGIN = re.compile(r"Error 401: |oauth2: \"?(?:invalid_grant|cannot fetch token)")
 _EXISTS = re.compile(r"Error 409:.*already ?exists", re.IGNORECASE)
 AGAIN: Final = "then run the same action again: it continues where this one stopped"
 UNSAVED: Final = "errored.tfstate"
@@ -69,6 +77,8 @@ def failure(command: str, done: Ended) -> ProvisionError:
         return _locked(locked[0])
     if errors and all(refusals.read("", error) in refusals.NO_MACHINES for error in errors):
         return _refused(command, errors)
+    if any(map(_LOGIN.search, errors)):
+        return _logged_out(command, errors)
     how = f"killed by signal {-done.code}" if done.code < 0 else f"exit code {done.code}"
     codes = {refusals.code_in(error, Code.TERRAFORM_FAILED) for error in errors}
     remedies = dict.fromkeys(filter(None, map(refusals.remedy, errors)))
@@ -100,6 +110,15 @@ def _refused(command: str, errors: Sequence[str]) -> CapacityError:
         fix=f"for a quota, request an increase at {refusals.QUOTA_PAGE} ({refusals.QUOTA_ROLE});"
         " for a zone without resources, set ZONE to another zone; for a reservation that has too"
         f" few machines left, ask for fewer or wait until others have ended\n{AGAIN}",
+    )
+
+
+def _logged_out(command: str, errors: Sequence[str]) -> CredentialsError:
+    reason = next(filter(None, map(auth.explain, errors)), None)
+    return CredentialsError(
+        f"Google stopped accepting the credentials during `terraform {command}`",
+        why="\n".join(errors),
+        fix=f"{reason.problems[0].fix if reason else auth.RENEW}\n{AGAIN}",
     )
 
 

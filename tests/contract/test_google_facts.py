@@ -28,8 +28,8 @@ LEFT: Final[Mapping[str, Mapping[str, str]]] = {
         "a kind of member of a policy": "projectEditor projectOwner projectViewer",
         _OBJECTS: "claimName claimRef containerStatuses exitCode initContainerStatuses"
         " lastTransitionTime nodeName ownerReferences persistentVolumeClaim"
-        " persistentVolumeReclaimPolicy queueName stopPolicy volumeClaimTemplates volumeHandle"
-        " volumeName",
+        " persistentVolumeReclaimPolicy podSets queueName stopPolicy volumeClaimTemplates"
+        " volumeHandle volumeName",
     },
     "values": {},
     "paths": {

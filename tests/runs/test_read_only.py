@@ -28,6 +28,9 @@ def test_an_account_that_may_only_look_plans_a_cluster_that_stands(
     assert sum(more.document["changes"].values()) > 0
     looked = rehearsal.run("Status")
     assert looked.code == 0, looked.said
+    submits = rehearsal.run("Run", "--detach", behind=("--", "true"))
+    assert submits.code == 5, submits.said
+    assert "Jobs --role" in submits.problem["fix"]
     role = rehearsal.run("Plan", "--role").document["role"]
     assert rights.of(it for it in rehearsal.requests() if it["status"] < 400) <= set(role)
     assert set(role) < set(rehearsal.run("Validate", "--role").document["role"])

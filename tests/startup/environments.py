@@ -23,8 +23,11 @@ _JAX = (
     "scipy==1.15.3",
 )  # fmt: skip
 
-# The newest that knows Debian's PyTorch 1.13, with what it imports that Ray does not bring.
-_LAUNCHERS = ("accelerate==0.25.0", "huggingface-hub==0.20.3", "safetensors==0.4.5", "tqdm==4.67.1")
+# The newest that know Debian's PyTorch 1.13, with what they import that Ray does not bring.
+_LAUNCHERS = (
+    "transformers==4.37.2", "accelerate==0.25.0", "huggingface-hub==0.20.3", "regex==2023.12.25",
+    "safetensors==0.4.5", "tokenizers==0.15.2", "tqdm==4.67.1",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

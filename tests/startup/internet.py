@@ -6,17 +6,16 @@ it run as they are, with TLS, and need no setting.
 
 import functools
 import shutil
-import socketserver
 import ssl
 import threading
 from collections.abc import Mapping
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from socket import socket
 
 from tests import debian
 from tests.intercepting import Answers
 from tests.startup import namespaces
+from tests.startup.metadata_server import Nameless
 
 # A certificate that signs itself, for all the names. Python 3.13 wants to see what it is for.
 _CERTIFICATE = """
@@ -96,17 +95,12 @@ class Internet:
         return self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(Nameless):
     daemon_threads = True
 
     def __init__(self, internet: Internet) -> None:
         super().__init__((namespaces.INTERNET, 443), functools.partial(Answers, internet.sites))
         self._internet = internet
-
-    def server_bind(self) -> None:
-        """As HTTPServer does, but that asks for the name of an address that has none."""
-        socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
     def get_request(self) -> tuple[socket, str]:
         connection, caller = super().get_request()

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qsl, unquote
 
@@ -84,15 +85,23 @@ class MetadataServer:
         self.values = kept | {f"attributes/{key}": value for key, value in metadata.items()}
 
 
-class _Server(ThreadingHTTPServer):
+class Nameless(ThreadingHTTPServer):
+    """A server at an address that has no name, for which HTTPServer asks."""
+
+    def server_bind(self) -> None:
+        """Bind to it, or say what is bound in this thread's network."""
+        try:
+            socketserver.TCPServer.server_bind(self)
+        except OSError as error:
+            there = Path("/proc/thread-self/net/tcp").read_text()
+            raise OSError(f"{error}: {self.server_address}\n{there}") from error
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
+
+
+class _Server(Nameless):
     def __init__(self, address: tuple[str, int], owner: MetadataServer) -> None:
         super().__init__(address, _Connection)
         self.owner = owner
-
-    def server_bind(self) -> None:
-        """As HTTPServer does, but that asks for the name of an address that has none."""
-        socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
 
 class _Connection(BaseHTTPRequestHandler):

@@ -38,6 +38,22 @@ it = Accelerator(cpu=True)
 total = it.reduce(torch.tensor([1.0]), "sum")
 print(f"met {int(total)} of {it.num_processes}, rank {it.process_index}", flush=True)
 """
+TRAINER = """\
+import torch, torch.distributed as dist
+from transformers import Trainer, TrainingArguments
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+    def forward(self, x):
+        return {"loss": self.layer(x).square().mean()}
+it = TrainingArguments("out", max_steps=2, use_cpu=True, report_to=[], save_strategy="no")
+Trainer(Model(), it, train_dataset=[{"x": torch.ones(1)}] * 64).train()
+total = torch.tensor([1.0])
+dist.all_reduce(total)
+print(f"met {int(total)} of {it.world_size}, rank {it.process_index}", flush=True)
+"""
+_PROGRAMS = {"accelerate": ACCELERATE, "Hugging Face Trainer": TRAINER}
 JAX = """\
 import os, jax
 import jax.numpy as jnp
@@ -85,16 +101,15 @@ def _case(name: str) -> Case:
         variables = {"PYTHONPATH": str(folder), "JAX_PLATFORMS": "cpu"}
         return Case(name, MAXTEXT if name == "MaxText" else OWN_JAX, found.python, variables)
     found = environments.launchers()
-    program = ACCELERATE if name == "accelerate" else TRAIN
-    return Case(name, program, found.python, found.variables)
+    return Case(name, _PROGRAMS.get(name, TRAIN), found.python, found.variables)
 
 
-@pytest.mark.parametrize("name", ["torchrun", "accelerate", "JAX", "MaxText"])
+@pytest.mark.parametrize("name", ["torchrun", *_PROGRAMS, "JAX", "MaxText"])
 def test_the_line_of_a_launcher_meets_the_other_machines(name: str, tmp_path: Path) -> None:
     case = _case(name)
     (tmp_path / "train.py").write_text(case.program)
     nodes = tuple(jobs.Node(rank, f"vm-{rank}", "1", "127.0.0.1") for rank in range(MACHINES))
-    course = jobs.Course(f"{name.lower()}-1", nodes=nodes, attempt=1)
+    course = jobs.Course(f"{name.lower().replace(' ', '-')}-1", nodes=nodes, attempt=1)
     path = f"{case.python.parent}:{os.environ['PATH']}"
     began = [
         subprocess.Popen(

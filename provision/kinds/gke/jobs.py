@@ -72,6 +72,12 @@ _CANCELLED: Final = Stored("jobs/cancelled/{}", Writer.PROGRAM, objects.text)
 _BEGAN: Final = Stored("pods/jobs/{}/began.json", Writer.MACHINES, objects.said)
 _ATTEMPT: Final = Stored("pods/jobs/{}/attempts/{}", Writer.MACHINES, bytes)
 _END: Final = Stored("pods/jobs/{}/ends/{}/{}.json", Writer.MACHINES, objects.said)
+_SAID: Final = {
+    "CUDA out of memory": "a GPU ran out of memory",
+    "torch.OutOfMemoryError": "a GPU ran out of memory",
+    "No space left on device": "a disk is full",
+}
+"""The last words of a program that tell of a reason, as VMs read them, too (aiinfra_vm/job.py)."""
 _ANSWER: Final = 60.0
 """Seconds of cloud time for which a control plane may not answer."""
 _PAUSE: Final = 2.0
@@ -333,7 +339,7 @@ class GkeJobs(Jobs):
         if before:
             # Kueue's own words for that name flavors, of which users have heard nothing.
             why = "" if why.startswith(_NO_ROOM) else why
-            why = "; ".join(filter(None, [f"{before[0]} is before it", why]))
+            why = "; ".join(filter(None, [in_the_way(before), why]))
         state = _STATES[mine.state]
         why = "" if state is JobState.RUNNING else why
         return replace(job, state=state, why=why, place=len(before))
@@ -355,7 +361,7 @@ class GkeJobs(Jobs):
         uid = thing["metadata"]["uid"]
         return next((it for it in every if uid in set(pods.owners(it))), None), every
 
-    def _before(self, thing: Object) -> list[str]:
+    def _before(self, thing: Object) -> list[Object]:
         """The jobs of its queue that Kueue has let in, then those that it lets in before it."""
         mine, every = self._works(thing)
         if mine is None:
@@ -363,8 +369,7 @@ class GkeJobs(Jobs):
         queue, over = mine["spec"].get("queueName"), {Queued.FINISHED, Queued.GIVEN_UP}
         same = (it for it in every if it["spec"].get("queueName") == queue)
         alive = sorted((it for it in same if status.state(it) not in over), key=_turn)
-        names = [next(iter(it["metadata"]["ownerReferences"]))["name"] for it in alive]
-        return names[: alive.index(mine)] if mine in alive else []
+        return alive[: alive.index(mine)] if mine in alive else []
 
     def _failure(self, job: Job, attempt: int, shape: Shape) -> JobFailure | None:
         """What failed first in an attempt that has ended; None if nothing is known of it."""
@@ -455,6 +460,18 @@ class GkeJobs(Jobs):
         return deadline.retry(attempt, doing)
 
 
+def in_the_way(before: Sequence[Object]) -> str:
+    """Which of the jobs before another one keeps it waiting: that with most GPUs of those let in.
+
+    `before`: their Workloads, those that Kueue has let in first.
+    """
+    let_in = [it for it in before if status.state(it) is not Queued.PENDING]
+    first = max(let_in, key=_gpus) if let_in else before[0]
+    name = next(iter(first["metadata"]["ownerReferences"]))["name"]
+    holds = f", with {layout.counted(_gpus(first), 'GPU')}" if let_in and _gpus(first) else ""
+    return f"{name} is before it{holds}"
+
+
 def by_default(made: Pool | None, most: int) -> int:
     """How many nodes a job gets that names no number: of those that are there in any case, all."""
     return most if made is not None and made.size.count is not None else min(most, 1)
@@ -513,6 +530,17 @@ def _rank(pod: Object) -> int:
     return int(_labels(pod).get(fabric_pods.RANK_LABEL, "0"))
 
 
+def _gpus(work: Object) -> int:
+    """How many GPUs the pods of a Workload ask for."""
+    number = 0
+    for group in work["spec"].get("podSets") or ():
+        for container in group["template"]["spec"].get("containers") or ():
+            asked = container.get("resources") or {}
+            each = {**(asked.get("limits") or {}), **(asked.get("requests") or {})}
+            number += group["count"] * int(each.get(kueue.GPU, 0))
+    return number
+
+
 def _turn(work: Object) -> tuple[bool, int, str]:
     """What has room comes first; Kueue orders the others by priority, then by age."""
     waits = status.state(work) is Queued.PENDING
@@ -529,6 +557,9 @@ def _cause(end: Mapping[str, Any], pod: Object | None) -> str:
         ended = (container.get("state") or {}).get("terminated") or {}
         if container["name"] == run_jobs.CONTAINER and ended.get("reason") == "OOMKilled":
             return "out of memory"
+    tail = json_object.text(end.get("tail"))
+    if said := next((cause for words, cause in _SAID.items() if words in tail), ""):
+        return said
     if end.get("code") is None:
         return "it was killed: out of memory, or with its node"
     return "command not found" if end.get("code") == _NOT_FOUND else ""

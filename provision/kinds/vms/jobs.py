@@ -10,18 +10,21 @@ Beside what every job has there (`kinds.job_folder`):
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.deployment.kind import Jobs
+from provision.deployment.kind import Jobs, Needs
 from provision.documents import json_object
 from provision.documents.job import Job, JobState
 from provision.errors import SettingsError
 from provision.kinds import connection, job_folder
 from provision.kinds.job_folder import JobFolder
 from provision.kinds.vms import agent
+from provision.screens import amounts, layout
 from provision.state import objects
 from provision.state.objects import Stored, Writer
 
@@ -81,8 +84,27 @@ class VmJobs(Jobs):
         machine: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         self._folder = folder
-        self._lost, self._machine = lost, machine
+        self._lost, self._machine = lost, functools.cache(machine)
         self._jobs = JobFolder(folder, "vms", clock)
+
+    def needs(self, spec: JobSpec) -> Needs | None:
+        """Its VMs, which are there, and what of the cluster's cost is this job's."""
+        most, machine = agent.size(self._folder), self._machine()
+        if most is None or not machine:
+            return None
+        nodes, gpus, hourly = spec.nodes or most, machine["gpus"], machine["hourly"]
+        each = Decimal(hourly) * nodes if hourly else None
+        record = self._folder.record()
+        ends = spec.seconds or (record and record.settings.get("MAX_RUN_DURATION"))
+        daily = f": {amounts.usd(each * 24)} a day, which --time limits" if each else ""
+        facts = [
+            f"{nodes} of {layout.counted(most, 'VM')}",
+            layout.counted(nodes * gpus, "GPU") if gpus else "",
+            "there already" + (f" at {amounts.usd(each)}/h" if each else ""),
+            f"until --time ({amounts.span(spec.seconds)}) is over" if spec.seconds else "",
+            "" if spec.seconds else "until it ends" + ("" if ends else daily),
+        ]
+        return Needs(words=f"The job takes {', '.join(filter(None, facts))}", more=Decimal(0))
 
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
         """Write the folder, the job and its place in the order."""

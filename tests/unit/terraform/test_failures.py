@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from provision.codes import Code
-from provision.errors import CapacityError, ProvisionError, StateError, TerraformError
+from provision.errors import (
+    CapacityError,
+    CredentialsError,
+    ProvisionError,
+    StateError,
+    TerraformError,
+)
+from provision.google import auth
 from provision.terraform import child, failures
 
 # The last lines of provider 7.45.0 in recorded traffic.
@@ -74,6 +81,31 @@ def test_a_failure_for_other_reasons_too_is_terraforms_and_names_a_role() -> Non
     assert "compute.networks.create" in problem.fix
     assert "roles/compute.networkAdmin" in problem.fix
     assert problem.code is Code.PERMISSION_MISSING
+
+
+@pytest.mark.parametrize(
+    ("error", "renewal"),
+    [
+        pytest.param(
+            "Error: Error creating R: googleapi: Error 401: Request had invalid authentication"
+            " credentials. Expected OAuth 2 access token, login cookie or other valid",
+            "gcloud auth print-access-token",
+            id="token",
+        ),
+        ("Error: googleapi: Error 401: Invalid Credentials, authError", auth.RENEW),
+        (
+            'Error: Get "https://x": oauth2: "invalid_grant" "reauth related error (invalid_rapt)"',
+            auth.RENEW,
+        ),
+    ],
+)
+def test_a_login_that_ends_in_the_middle_is_one_to_renew(error: str, renewal: str) -> None:
+    failure = _failure(error)
+    assert isinstance(failure, CredentialsError)
+    (problem,) = failure.problems
+    assert renewal in problem.fix
+    assert "continues where this one stopped" in problem.fix
+    assert error in problem.why
 
 
 def test_a_lock_that_is_held_at_the_first_init_is_no_failure_of_terraform() -> None:

@@ -103,6 +103,8 @@ ends | pod | words
     {reason: OOMKilled}}}]} | exit code 137: out of memory, first on node-1 (rank 1)
 [{rank: 1, vm: node-1}] | {reason: Evicted, message: disk pressure}
     | Evicted: disk pressure, first on node-1 (rank 1)
+[{rank: 1, vm: node-1, code: 1, tail: "torch.OutOfMemoryError: CUDA out of memory."}] | {}
+    | exit code 1: a GPU ran out of memory, first on node-1 (rank 1)
 [] | {initContainerStatuses: [{name: fetch, state: {terminated: {exitCode: 1,
     message: "no\\nnot found"}}}]} | fetch failed: not found, first on node-1 (rank 1)
 """)
@@ -116,6 +118,24 @@ def test_why_a_program_failed_is_what_the_pod_of_its_rank_says(
     found = GkeJobs._first(ours, "a", 1, run_jobs.JOB_SET)
     assert found is not None
     assert found.words == words
+
+
+def _work(name: str, nodes: int, *, has_room: bool) -> dict[str, Any]:
+    """A Workload of nodes with eight GPUs, which Kueue has let in if it has room."""
+    box = {"resources": {"requests": {"nvidia.com/gpu": "8"}}}
+    let_in = {"conditions": [{"type": "Admitted", "status": "True"}]} if has_room else {}
+    return {
+        "metadata": {"ownerReferences": [{"name": name}]},
+        "spec": {"podSets": [{"count": nodes, "template": {"spec": {"containers": [box]}}}]},
+        "status": let_in,
+    }
+
+
+def test_what_is_in_the_way_of_a_job_is_named_and_not_whatever_comes_first() -> None:
+    small, large = _work("small-1", 1, has_room=True), _work("long-1", 15, has_room=True)
+    waits = _work("wide-1", 16, has_room=False)
+    assert jobs.in_the_way([small, large, waits]) == "long-1 is before it, with 120 GPUs"
+    assert jobs.in_the_way([waits]) == "wide-1 is before it"
 
 
 @cases(

@@ -15,6 +15,7 @@ from provision.errors import SettingsError
 from provision.kinds.vms import agent
 from provision.kinds.vms.jobs import VmJobs
 from provision.screens import jobs as screen
+from provision.spec.job import JobSpec
 from provision.state.objects import Change
 from provision.time.clock import Clock
 from tests.unit.kinds.cases import having
@@ -171,6 +172,28 @@ def test_a_job_of_which_vms_can_not_hear_says_so_until_it_is_under_way(course: s
     assert (found.state, found.why) == (JobState.WAITING, why)
     running = _train(NOW, course.replace("waiting", "running"), lost=why)
     assert (running.why == why) == (course == "{}")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "limit", "words"),
+    [
+        (None, None, "until it ends: $528 a day, which --time limits"),
+        (3600, None, "until --time (1 hour) is over"),
+        (None, 43200, "until it ends"),
+    ],
+)
+def test_what_a_job_takes_of_vms_that_are_there_has_its_price(
+    seconds: int | None, limit: int | None, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = {"type": "a3-highgpu-8g", "gpus": 8, "hourly": "11.00"}
+    folder = MemoryFolder({"vms/group.json": '{"instance_count": 4}'})
+    record = having(settings={"MAX_RUN_DURATION": limit})
+    monkeypatch.setattr(folder, "record", lambda: record)
+    jobs = VmJobs(folder, Clock(), machine=lambda: machine)
+    found = jobs.needs(JobSpec(name="train", command=("true",), nodes=2, seconds=seconds))
+    assert found
+    assert found.words == f"The job takes 2 of 4 VMs, 16 GPUs, there already at $22.00/h, {words}"
+    assert not found.more
 
 
 _ANY = st.recursive(
