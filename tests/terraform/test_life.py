@@ -235,7 +235,6 @@ def test_files_shares_and_a_ray_cluster_leave_nothing(root: Root) -> None:
         "network_config": "default_network",
         "startup": {
             "files_destination": "/usr/aiinfra/copy",
-            "interfaces": 1,
             "notebook": False,
             "ops_agent": False,
             "ray": {"version": "2.60.0"},
