@@ -144,10 +144,20 @@ test-google: $(VENV)/.develop ## the smallest clusters on Google itself: PROJECT
 docs: $(VENV)/.rehearsal ## renew what is generated from the code: pages of docs/reference, tables of Terraform's variables
 	$(BIN)/python -m provision.settings.documentation docs/reference/settings.md docs/reference/command-line.md
 	$(BIN)/python -m provision.google.resources docs/reference/resources.md
-	$(BIN)/python -m provision.preflight.page docs/reference/online-checks.md
+	$(BIN)/python -m provision.preflight.table docs/reference/online-checks.md
 	$(BIN)/python -m provision.documents.schema docs/reference/output.schema.json docs/reference/problems.md
 	$(BIN)/python -m provision.lifecycle.consent docs/reference/consent.md
 	$(BIN)/python -m tests.terraform_tables
+
+# In the same environment: its own requirements have the versions that develop.txt has.
+$(VENV)/.site: requirements/site.txt | $(VENV)/bin/python
+	@$(IS_THERE) || { set -x; $(PIP) install --require-hashes -r requirements/site.txt; }
+	@$(MARK)
+
+.PHONY: site
+site: $(VENV)/.site ## the documentation as a site, with search, in website/build; a dead link is an error
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --config-file website/mkdocs.yml
+	@echo "To read it: $(BIN)/python -m http.server --directory website/build"
 
 .PHONY: facts
 facts: $(VENV)/.rehearsal ## PROJECT_ID=...: renew the lists of zones, machine types, their sizes, GPUs and prices from Google
@@ -166,7 +176,10 @@ lock: $(VENV)/.develop ## renew requirements/*.txt from pyproject.toml; UPGRADE=
 		$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 			$(if $(UPGRADE),--upgrade-package $(UPGRADE)) --no-header --no-annotate $$extras pyproject.toml --output-file requirements/$$set.txt; \
 	done
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+		$(if $(UPGRADE),--upgrade-package $(UPGRADE)) --no-header --no-annotate --group pyproject.toml:site \
+		--constraint requirements/develop.txt --output-file requirements/site.txt
 
 .PHONY: clean
 clean: ## remove what the targets above made in the tree
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) website/build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from provision.errors import Problem
 
 _NAMES: Final = {**{str(option): option for option in Option}, "-h": Option.HELP}
-_ABOUT_ONE: Final = frozenset({Action.LOGS, Action.JOBS, Action.CANCEL, Action.SSH, Action.BAKE})
-"""The actions behind which the name of a job, of a VM or of an image may stand."""
-_SETTINGS: Final = "settings"
-"""The topic that `--help` accepts besides an action."""
+_ABOUT_ONE: Final = frozenset(
+    {Action.LOGS, Action.JOBS, Action.CANCEL, Action.FETCH, Action.SSH, Action.BAKE, Action.OFFERS}
+)
+"""The actions behind which the name of a job, of a VM, of an image or of a GPU may stand."""
+_HELP: Final = "help"
+"""--help as a word, as other programs take it."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ def read(argv: Sequence[str]) -> CommandLine:
     Returns options and problems; invalid arguments never raise an exception.
     """
     given, words, rest, (env, secrets), unclear = _sorted(argv)
+    words, topic = _helped(given, words)
     helps = Option.HELP in given
     acting = [number for number, word in enumerate(words) if suggestions.action(word)]
     first = suggestions.action(words[acting[0]]) if acting else None
@@ -52,16 +55,15 @@ def read(argv: Sequence[str]) -> CommandLine:
     if first in _ABOUT_ONE and words[acting[0] + 1 :] and not helps:
         job = words.pop(acting[0] + 1)
         more = [*words[acting[0] + 1 :], *rest]
-        if more and not any(map(suggestions.action, more)):
-            others = tuple(more) if first is Action.CANCEL else ()
-            unclear += [] if others else [suggestions.of_more(first, more)]
+        # A folder that is fetched may be called logs.
+        if more and (first is Action.FETCH or not any(map(suggestions.action, more))):
+            most = {Action.CANCEL: len(more), Action.FETCH: 2}.get(first, 0)
+            others, too_many = tuple(more[:most]), more[most:]
+            unclear += [suggestions.of_more(first, too_many)] if too_many else []
             words, rest = words[: acting[0] + 1], []
     if first is not Action.RUN:
         words += rest
         rest = []
-    about_settings = helps and _SETTINGS in map(str.lower, words)
-    if about_settings:
-        words = [word for word in words if word.lower() != _SETTINGS]
     actions: list[Action] = []
     bad: list[Problem] = []
     for word in words:
@@ -89,11 +91,21 @@ def read(argv: Sequence[str]) -> CommandLine:
         tuple(rest),
         MappingProxyType(env),
         MappingProxyType(secrets),
-        about_settings,
+        topic,
     )
     if options.action and not helps:
         bad += options.misfits(options.action)
     return CommandLine(options, (*unclear, *bad), understood=not unclear)
+
+
+def _helped(given: dict[Option, str], words: list[str]) -> tuple[list[str], str]:
+    """The words without those that say what --help is about, and what that is beside an action."""
+    if words and words[0].lower() == _HELP:
+        given[Option.HELP] = ""
+        words = words[1:]
+    others = (word for word in words if not suggestions.action(word))
+    topic = next(others, "") if Option.HELP in given else ""
+    return ([], topic) if topic else (words, "")
 
 
 def _sorted(
@@ -138,6 +150,8 @@ def _sorted(
         if option in {Option.ENV, Option.SECRET}:
             name, _, text = value.partition("=")
             (env if option is Option.ENV else secrets)[name] = text
+    if predecessors := suggestions.of_predecessor(words):
+        words, problems = [], [predecessors]
     # An empty argument, as scripts may pass it, is ignored.
     return given, [word for word in words if word.strip()], list(left), (env, secrets), problems
 

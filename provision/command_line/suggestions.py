@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from provision.command_line.options import Option, wrong
 from provision.settings import masking, parsing
-from provision.settings.choices import ACTIONS_BY_OTHER_NAMES, Action
+from provision.settings.choices import ACTIONS_BY_OTHER_NAMES, Action, asking_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from provision.errors import Problem
 
@@ -31,16 +31,29 @@ _OTHER_NAMES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("lines", "n"), "Logs NAME --tail LINES"),
     **dict.fromkeys(("nnodes", "num-nodes", "node-count"), "--nodes NUMBER"),
     "command": "Run -- COMMAND",
+    "v": "--full or --version, or docker's -v, which stands before the image's name",
     **dict.fromkeys(("set", "var"), "NAME=value in the env.list"),
 }
 _WITH_VALUE: Final = frozenset(
     {
         *("command", "f", "file", "format", "lines", "n", "nnodes", "node-count", "num-nodes", "o"),
-        *("out", "set", "var"),
+        *("out", "set", "v", "var"),
     }
 )
-_DOCKERS: Final = frozenset({"e", "env", "i", "it", "mount", "rm", "t", "ti", "v", "volume"})
-_DOCKERS_WITH_VALUE: Final = frozenset({"e", "env", "mount", "v", "volume"})
+_DOCKERS: Final = frozenset({"e", "env", "i", "it", "mount", "rm", "t", "ti", "volume"})
+_DOCKERS_WITH_VALUE: Final = frozenset({"e", "env", "mount", "volume"})
+# Kind of cluster and machines on the predecessor's command line -> the settings that say so here;
+# "" where none need, None where there is no such cluster.
+_KINDS_OF_PREDECESSOR: Final[Mapping[str, str | None]] = {
+    **dict.fromkeys(("mig", "mig-cos", "mig-with-container"), ""),
+    **dict.fromkeys(("gke", "gke-beta"), asking_for("gke")),
+    "slurm": None,
+}
+_MACHINES_OF_PREDECESSOR: Final[Mapping[str, str]] = {
+    "a2": "VM_TYPE=a2-highgpu-1g",
+    "a3": "VM_TYPE=a3-highgpu-8g",
+    "a3-mega": "VM_TYPE=a3-megagpu-8g",
+}
 # --online must not be taken for --offline: their similarity is 0.77.
 _ALIKE: Final = 0.78
 _LONGEST: Final = 64
@@ -95,6 +108,20 @@ def of_action(word: str) -> Problem:
     )
 
 
+def of_topic(word: str, known: Iterable[str]) -> Problem:
+    """The problem of what --help has nothing about; `known`: what it has something about."""
+    names = {name.lower(): name for name in (*map(str, Action), *known)}
+    close = difflib.get_close_matches(word.lower()[:_LONGEST], names, n=1, cutoff=_ALIKE)
+    meant = names[close[0]] if close else _meant(word)
+    return wrong(
+        f"--help has nothing about {shown(word)}",
+        "it knows actions, settings, the codes of problems, and exit codes",
+        f"did you mean {meant}?"
+        if meant
+        else "--help explains the actions, --help settings all settings",
+    )
+
+
 def of_stray(word: str) -> Problem | None:
     """The problem of a word that was not meant as an action; None if it may have been."""
     name, equals, _ = word.partition("=")
@@ -110,7 +137,11 @@ def of_stray(word: str) -> Problem | None:
             _ONE_OF_THEM,
             f"did you mean --env-file {shown(word)}?",
         )
-    meant = {"help": "--help", "settings": "--help settings", "version": "--version"}
+    meant = {
+        "completion": "completion bash, zsh, fish or powershell",
+        "settings": "--help settings",
+        "version": "--version",
+    }
     if word.lower() in meant:
         return wrong(
             f"{shown(word)} is not an action", _ONE_OF_THEM, f"did you mean {meant[word.lower()]}?"
@@ -118,9 +149,36 @@ def of_stray(word: str) -> Problem | None:
     return None
 
 
+def of_predecessor(words: Sequence[str]) -> Problem | None:
+    """The problem of `create a3 gke FILE`, as ai-infra-cluster-provisioning had it; None if not."""
+    verb, *others = [word.lower() for word in words[:3]] or [""]
+    kind = next((it for it in others if it in _KINDS_OF_PREDECESSOR), None)
+    if action(verb) not in {Action.CREATE, Action.DESTROY} or kind is None:
+        return None
+    in_list = [_MACHINES_OF_PREDECESSOR.get(others[0]), _KINDS_OF_PREDECESSOR[kind]]
+    write = " and ".join(filter(None, in_list)) or "what it shall make"
+    if _KINDS_OF_PREDECESSOR[kind] is None:
+        fix = "Google's Cluster Toolkit makes clusters with Slurm: there are none here"
+    elif action(verb) is Action.DESTROY:
+        fix = "have its own image destroy what it has made: this program leaves that alone"
+    else:
+        fix = f"write {write} to an env.list, and run Create"
+    return wrong(
+        f"{shown(' '.join(words))} is a command line of ai-infra-cluster-provisioning",
+        "here an env.list says what to make, and the action stands alone",
+        f"{fix}; docs/how-to/from-ai-infra-cluster-provisioning.md has the rest, line by line",
+    )
+
+
 def of_more(about: Action, words: Sequence[str]) -> Problem:
     """The problem of what stands behind the one name that an action takes."""
     is_ssh = about is Action.SSH
+    if about is Action.FETCH:
+        return wrong(
+            f"Fetch takes a job, a path and a destination, and {shown(' '.join(words))} stands"
+            " behind them",
+            fix="a path with blanks in quotes; Fetch once for each path",
+        )
     return wrong(
         f"{about} takes one name, and {shown(' '.join(words))} stands behind it",
         "it opens a shell, and hands no command over" if is_ssh else "",

@@ -39,6 +39,20 @@ _VERBATIM_LINE: Final = re.compile(
 )
 _OTHER_SIGN: Final = re.compile(r"(?:export\s+)?(?P<name>\w+)\s*[:\s]\s*[^\s=].*")
 """NAME: value, as in YAML, or NAME value."""
+_LISTED: Final = 5
+"""Files that a message names."""
+_TFVARS: Final = re.compile(
+    r"^[ \t]*(resource_prefix|instance_groups|node_pools|compute_partitions)[ \t]*=", re.MULTILINE
+)
+"""What a terraform.tfvars of ai-infra-cluster-provisioning begins lines with, and no env.list."""
+_BY_TFVARS: Final = {
+    "project_id": "PROJECT_ID",
+    "resource_prefix": "NAME_PREFIX",
+    "zone": "ZONE",
+    "machine_type": "VM_TYPE",
+    "target_size": "INSTANCE_COUNT",
+    "node_count": "INSTANCE_COUNT",
+}
 _MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 _IDENTIFIES: Final = frozenset(
     {"NAME_PREFIX", "ORCHESTRATOR_TYPE", "PROJECT_ID", "REGION", "TERRAFORM_GCS_PATH", "ZONE"}
@@ -128,7 +142,10 @@ def read(environ: Mapping[str, str], env_file: Path | None, flags: Mapping[str, 
     lines: dict[str, str] = {}
     if env_file is not None:
         try:
-            lines = _assignments(_text_of(env_file), reading)
+            text = _text_of(env_file)
+            if env_file.suffix == ".tfvars" or _TFVARS.search(text):
+                return Reading(problems=[_of_terraform(env_file, text)], readable=False)
+            lines = _assignments(text, reading)
         except (OSError, ValueError) as error:
             return Reading(problems=[_unreadable(env_file, error)], readable=False)
     named = {
@@ -210,10 +227,28 @@ def _text_of(env_file: Path) -> str:
 
 def _unreadable(env_file: Path, error: OSError | ValueError) -> Problem:
     reason = error.strerror if isinstance(error, OSError) else None
+    fix = "use a text file with NAME=value lines"
+    if isinstance(error, FileNotFoundError):
+        there = sorted(it.name for it in env_file.parent.glob("*.list"))[:_LISTED]
+        fix = f"its folder has {', '.join(map(shorten, there))}" if there else "check its name"
     return _bad_line(
-        f"{shorten(str(env_file))} can't be read as an env file",
-        reason or str(error),
-        "use a text file with NAME=value lines",
+        f"{shorten(str(env_file))} can't be read as an env file", reason or str(error), fix
+    )
+
+
+def _of_terraform(env_file: Path, text: str) -> Problem:
+    """Say what an env.list has in place of a terraform.tfvars: of names that stand in it once."""
+    code = re.sub(r"(#|//).*", "", text)
+    found = re.findall(r"\b(\w+)[ \t]*=[ \t]*\"?([\w.-]+)", code)
+    named = [(_BY_TFVARS[name], value) for name, value in found if name in _BY_TFVARS]
+    once = [name for name, _ in named]
+    known = [f"{name}={value}" for name, value in named if once.count(name) == 1]
+    known += ["ORCHESTRATOR_TYPE=gke"] if re.search(r"\bnode_pools\b", code) else []
+    write = f"write {' '.join(known)} to an env.list, a line each" if known else "write an env.list"
+    return _bad_line(
+        f"{shorten(str(env_file))} is a file of Terraform's, as ai-infra-cluster-provisioning had",
+        "an env.list says what to make: NAME=value lines with the names of settings",
+        f"{write}; docs/how-to/from-ai-infra-cluster-provisioning.md has the rest, line by line",
     )
 
 
@@ -270,6 +305,8 @@ def _is_clear(
 ) -> bool:
     """Add the problem of a misnomer; False for what was meant for us, and nobody knows."""
     if spelling.is_known(name) or not (in_environ + in_file).strip():
+        return True
+    if name in spelling.WITHOUT_EFFECT:
         return True
     if not in_file.strip() and (_PROXIES.fullmatch(name) or name in _OF_CI):
         return True

@@ -68,7 +68,6 @@ Start -> 'Start' is not an action; …; did you mean Create?
 Craete -> 'Craete' is not an action; …; did you mean Create?
 bash -> 'bash' is not an action; …; did you mean Debug?
 frobnicate -> 'frobnicate' is not an action; …; --help explains the actions
-help -> 'help' is not an action; …; did you mean --help?
 Settings -> 'Settings' is not an action; …; did you mean --help settings?
 version -> 'version' is not an action; …; did you mean --version?
 Create Destroy -> there are 2 actions: Create, Destroy; a run can do only one action; write one
@@ -81,18 +80,21 @@ Ssh 0 ls /tmp -> Ssh takes one name, and 'ls /tmp' stands behind it; it opens a 
 Ssh 0 -- nvidia-smi -> Ssh takes one name, and 'nvidia-smi' stands behind it; it opens a shell,
     and hands no command over; --forward 6006 for a port; else put --command='...' behind the
     gcloud command that it prints
+Fetch a out b c -> Fetch takes a job, a path and a destination, and 'c' stands behind them; a path
+    with blanks in quotes; Fetch once for each path
 Logs one two -> Logs takes one name, and 'two' stands behind it; run Logs once for each
 Run bash train.sh --lr 0.1 -> the job's command begins with 'bash', without a -- before it; the
     options of a command can't be told from this program's own; Run -- bash train.sh --lr 0.1
 Run train.py --lr 0.1 --yes -> the job's command begins with 'train.py', without a -- before it;
     the options of a command can't be told from this program's own; Run -- train.py --lr 0.1
     --yes
+Validate -v -> '-v' is not an option; did you mean --full or --version, or docker's -v, which
+    stands before the image's name?
 Run Destroy -> there are 2 actions: Run, Destroy; a run can do only one action; write one
     action, and run the program again for the other
 Create INSTANCE_COUNT=2 -> 'INSTANCE_COUNT' is set on the command line; settings are read from
     the env.list and the environment; write it to the env.list; with docker, use -e NAME=value
     before the image's name
-Delete --help -> 'Delete' is not an action; …; did you mean Destroy?
 # Scenarios.
 --rehearse stockout Create -> 'stockout' after --rehearse is not an action; a scenario must
     follow --rehearse with =, because it is optional; did you mean --rehearse=stockout?
@@ -102,10 +104,10 @@ Create --rehearse flaky,slow -> 'flaky,slow' after --rehearse is not an action; 
 # Options that mean nothing to the action.
 Status --copy /nonexistent --offline -> Status does not support --copy; it is for Create,
     Validate, Plan, Debug and Run; remove it; Status --help shows the options of Status ->
-    Status does not support --offline; it is for Validate; remove it; Status --help shows the
-    options of Status
---yes plan -> Plan does not support --yes; it is for Create, Destroy, Run, Cancel and Bake;
-    remove it; Plan --help shows the options of Plan
+    Status does not support --offline; it is for Validate and Offers; remove it; Status --help
+    shows the options of Status
+--yes plan -> Plan does not support --yes; it is for Create, Destroy, Run, Cancel, Fetch
+    and Bake; remove it; Plan --help shows the options of Plan
 # All at once.
 --json --evn-file x Craete --output=xml -> '--json' is not an option; did you mean --output
     json? -> '--evn-file' is not an option; did you mean --env-file? -> --output 'xml' is not
@@ -160,11 +162,13 @@ def test_the_actions_of_every_option_are_these() -> None:
         "--nodes": ["Run", "Test"],
         **{f"--{it}": ["Test"] for it in ("pool", "cordon")},
         "--forward": ["Ssh"],
-        **{f"--{it}": ["Logs"] for it in ("follow", "rank", "tail")},
-        "--yes": ["Bake", "Cancel", "Create", "Destroy", "Run"],
+        "--config": ["Ssh"],
+        **{f"--{it}": ["Logs"] for it in ("follow", "tail")},
+        "--rank": ["Fetch", "Logs", "Ssh"],
+        "--yes": ["Bake", "Cancel", "Create", "Destroy", "Fetch", "Run"],
         "--all": ["Cancel"],
         "--full": ["Bake", "Create", "Debug", "Destroy", "Plan", "Status"],
-        "--offline": ["Validate"],
+        "--offline": ["Offers", "Validate"],
         "--break-lock": ["Bake", "Create", "Destroy", "Run"],
         "--replace-vms": ["Create"],
         "--report": ["Create", "Plan"],
@@ -233,6 +237,12 @@ def test_secrets_come_again_and_what_may_be_a_value_is_not_echoed() -> None:
     assert "hf_abc" not in str(problem)
 
 
+def test_what_is_fetched_may_be_called_as_an_action_is() -> None:
+    line = read(["Fetch", "train-1", "logs", "--rank", "1", "test"])
+    assert (line.options.action, line.problems) == (Action.FETCH, ())
+    assert (line.options.job, line.options.others) == ("train-1", ("logs", "test"))
+
+
 @pytest.mark.parametrize("action", ["Logs", "Cancel", "Jobs"])
 def test_behind_an_action_about_jobs_stands_a_name_whatever_it_is(action: str) -> None:
     line = _read(f"{action} create")
@@ -259,9 +269,10 @@ def test_options_of_a_run_and_of_a_test_are_read_by_the_rules_of_settings() -> N
 def test_behind_two_dashes_there_are_no_options_and_help_goes_before_all_others() -> None:
     (problem,) = _read("Create -- --yes").problems
     assert problem.what == "'--yes' is not an action"
-    for text in ("--help settings", "SETTINGS --help", "-h settings"):
+    for text in ("--help settings", "settings --help", "-h settings", "help settings"):
         assert _read(text).problems == ()
-        assert _read(text).options.about_settings
+        assert _read(text).options.topic == "settings"
+    assert _read("Help").options.given == {Option.HELP: ""}
     line = _read("Status --copy x --help")
     assert line.problems == ()
     assert line.options.action is Action.STATUS
@@ -270,7 +281,7 @@ def test_behind_two_dashes_there_are_no_options_and_help_goes_before_all_others(
 def test_the_settings_can_be_read_unless_an_argument_is_not_understood() -> None:
     for text in ("Craete", "Create Destroy", "Status --yes", "frobnicate"):
         assert _read(text).understood, text
-    for text in ("--evn-file x Create", "Create my.list", "--env-file", "Create ZONE=z", "help"):
+    for text in ("--evn-file x Create", "Create my.list", "--env-file", "Create ZONE=z"):
         assert not _read(text).understood, text
 
 
