@@ -16,7 +16,7 @@ MODULES = sorted(folder.name for folder in (SOURCES / "modules").iterdir())
 DIRECTORIES = ["mig", *(f"modules/{module}" for module in MODULES)]
 
 # Where a README tells its readers to take a module from: a tag of the repository.
-SOURCE = f"git::https://git.example.com/aiinfra.git//terraform/modules/{{}}?ref=v{__version__}"
+SOURCE = f"git::https://github.com/OWNER/REPOSITORY.git//terraform/modules/{{}}?ref=v{__version__}"
 
 # What is planted into the module `network`: one error each, as Terraform passes over what depends
 # on a block that fails.
