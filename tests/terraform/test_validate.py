@@ -76,6 +76,8 @@ def test_the_examples_of_the_readmes_are_valid(terraform: Terraform) -> None:
         (folder / f"{module}.tf").write_text(example, encoding="utf-8")
 
     assert _validate(terraform, folder.name)["diagnostics"] == []
+    how = (SOURCES / "examples/README.md").read_text(encoding="utf-8")
+    assert SOURCE.format("network") in how
 
 
 @pytest.mark.parametrize(("right", "wrong", "complaint"), PLANTED)
