@@ -480,11 +480,17 @@ _REFUSALS: Final = (
 )
 
 
+_UNRENEWABLE: Final = "necessary fields need to refresh"
+"""What google-auth says, of its own fields, when Google answers 401 to a bare token."""
+_NOT_RENEWED: Final = "Google does not take it, and there is nothing to renew it with"
+
+
 def explain(message: str) -> CredentialsError | None:
     """The error for a refusal; None if it is not about the credentials."""
     for refusal in _REFUSALS:
         if refusal.words.search(message):
-            return CredentialsError(refusal.what, why=message, fix=refusal.fix)
+            why = _NOT_RENEWED if _UNRENEWABLE in message else message
+            return CredentialsError(refusal.what, why=why, fix=refusal.fix)
     return None
 
 
