@@ -144,7 +144,7 @@ test-google: $(VENV)/.develop ## the smallest clusters on Google itself: PROJECT
 docs: $(VENV)/.rehearsal ## renew what is generated from the code: pages of docs/reference
 	$(BIN)/python -m provision.settings.documentation docs/reference/settings.md docs/reference/command-line.md
 	$(BIN)/python -m provision.google.resources docs/reference/resources.md
-	$(BIN)/python -m provision.preflight.page docs/reference/online-checks.md
+	$(BIN)/python -m provision.preflight.table docs/reference/online-checks.md
 	$(BIN)/python -m provision.documents.schema docs/reference/output.schema.json docs/reference/problems.md
 	$(BIN)/python -m provision.lifecycle.consent docs/reference/consent.md
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import gc
 import os
@@ -37,13 +38,23 @@ _NO_ACTION = Problem(
     code=Code.INVALID_COMMAND_LINE,
     setting="ACTION",
     what="no action is given",
-    fix=f"write one of {', '.join(Action)} after the image's name",
+    fix=f"write one of {', '.join(Action)} behind aiinfra, or behind the image's name; --help has a"
+    " line for each",
+)
+_NO_ENV_FILE = Problem(
+    code=Code.MISSING_SETTING,
+    setting="--env-file",
+    what="is not given, and there is no env.list in this folder",
+    why="settings are NAME=value lines of such a file, or variables of the environment",
+    fix="--env-file FILE, or an env.list of your own: docs/tutorial/first-steps.md has one, and"
+    " examples/ one for each kind of cluster; Offers needs none",
 )
 
 _IMAGE = "AIINFRA_IMAGE"
 """The environment of the container image has its name by it."""
 
 _ENV_FILE = Path("env.list")
+_MANDATORY = frozenset({"PROJECT_ID", "NAME_PREFIX", "ZONE"})
 """What is read where no file is named, and the environment describes no cluster."""
 
 _ALLOCATIONS = 200_000
@@ -63,6 +74,7 @@ _OF_WHAT_EXISTS = {
     Action.SSH: (*_IDENTITY, "SSH_FORWARD"),
     Action.LOGS: (*_IDENTITY, "LOG_RANK", "LOG_TAIL"),
     Action.RUN: _OF_A_JOB,
+    Action.OFFERS: ("ACTION", "MAX_RUN_DURATION"),
 }
 """Actions that work on an existing deployment -> the settings that matter, whatever the others."""
 
@@ -131,10 +143,14 @@ def _answer(line: CommandLine) -> str | None:
         raise SettingsError.of(line.problems)
     if not wants_help:
         return None
-    if options.about_settings:
+    if options.topic:
+        from provision.command_line import suggestions
         from provision.settings import documentation
 
-        return documentation.env_list_help()
+        told = documentation.about(options.topic)
+        if told is None:
+            raise SettingsError.of([suggestions.of_topic(options.topic, documentation.TOPICS)])
+        return told
     return usage.of_action(options.action) if options.action else usage.overview()
 
 
@@ -166,15 +182,12 @@ def _act(
     waits = loaded.guesses if asks and not is_offline else ()
     left_out = [it for it in loaded.notes if lists and it.code is Code.MISSING_SETTING]
     left_out += waits if not loaded.problems else ()
+    if report.action == Action.OFFERS:  # which takes what an env.list has, and needs none
+        left_out = [it for it in loaded.notes if it.setting not in _OF_WHAT_EXISTS[Action.OFFERS]]
     notes = [note for note in loaded.notes if note not in left_out]
     report.notes.extend(notes)
     console.notes(notes)
-    problems = [*line.problems, *loaded.problems]
-    if report.action in set(Action) and not line.problems:
-        # The action may come from the settings, so its options can only be checked now.
-        problems = [*options.misfits(Action(report.action)), *problems]
-    elif not report.action and loaded.effective and not line.problems:
-        problems = [_NO_ACTION, *problems]
+    problems = _problems(line, loaded, report.action, environ, env_file)
     if loaded.settings is None or problems:
         raise SettingsError.of(problems)
     report.rehearsal = endpoints.is_rehearsal(environ) and not is_offline
@@ -213,7 +226,7 @@ def _act(
         page=options.report,
         certificates=certificates,
     )
-    if not run.offline and report.action != Action.DEBUG:
+    if not run.offline and report.action not in {Action.DEBUG, Action.OFFERS}:
         # Before what asks Google is loaded: whoever waits should see soon that something goes on.
         where = f"{loaded.settings.project_id}, {loaded.settings.places.text}"
         which = f"{loaded.settings.name_prefix} in {where}"
@@ -227,6 +240,26 @@ def _act(
         run.stages.close()
 
 
+def _problems(
+    line: CommandLine,
+    loaded: Loaded,
+    action: str,
+    environ: Mapping[str, str],
+    env_file: Path | None,
+) -> list[Problem]:
+    """All problems of command line and settings."""
+    problems = [*line.problems, *loaded.problems]
+    if action in set(Action) and not line.problems:
+        # The action may come from the settings, so its options can only be checked now.
+        problems = [*line.options.misfits(Action(action)), *problems]
+    elif not action and loaded.effective and not line.problems:
+        problems = [_NO_ACTION, *problems]
+    nothing = env_file is None and not (_MANDATORY & {it for it in environ if environ[it].strip()})
+    if nothing and any(it.code is Code.MISSING_SETTING for it in loaded.problems):
+        problems = [_NO_ENV_FILE, *problems]
+    return problems
+
+
 def _narrowed(
     action: str, loaded: Loaded, load: Callable[..., Loaded], options: Options, *, lists: bool
 ) -> Loaded:
@@ -235,12 +268,30 @@ def _narrowed(
         return load(only=_OF_A_BUCKET)
     if action in _OF_WHAT_EXISTS and Option.CREATE not in options.given:
         return load(only=_OF_WHAT_EXISTS[Action(action)])
-    if action != Action.BAKE or loaded.settings is None:
-        return loaded
-    from provision.actions import bake
+    if action == Action.BAKE and loaded.settings is not None:
+        from provision.actions import bake
 
-    instead, without = bake.settings(loaded.settings)
-    return load(flags={**options.settings, **instead}, without=without)
+        instead, without = bake.settings(loaded.settings)
+        return load(flags={**options.settings, **instead}, without=without)
+    is_of_what_comes = Option.CREATE in options.given or action in {*_ASKING, Action.DEBUG}
+    return _within(loaded, load, options) if is_of_what_comes else loaded
+
+
+def _within(loaded: Loaded, load: Callable[..., Loaded], options: Options) -> Loaded:
+    """The settings with the end of VMs that MAX_COST asks for, where they say none."""
+    if loaded.settings is None or loaded.settings.max_cost is None:
+        return loaded
+    import datetime as dt
+
+    from provision.kinds import registry
+    from provision.lifecycle import pricing
+
+    spec = registry.of(loaded.settings).spec(loaded.settings)
+    found = pricing.ending(loaded.settings, spec, dt.datetime.now(tz=dt.UTC).date())
+    if found is None:
+        return loaded
+    again = load(flags={**options.settings, "MAX_RUN_DURATION": found[0]})
+    return dataclasses.replace(again, notes=(*again.notes, found[1]))
 
 
 def _file(
@@ -273,7 +324,7 @@ def _file(
 
 def _env_file(options: Options, environ: Mapping[str, str]) -> Path | None:
     """The file that is named; else ./env.list, where the environment does not say which cluster."""
-    said = all(environ.get(name, "").strip() for name in ("PROJECT_ID", "NAME_PREFIX", "ZONE"))
+    said = all(environ.get(name, "").strip() for name in _MANDATORY)
     return options.env_file or (None if said or not _ENV_FILE.is_file() else _ENV_FILE)
 
 
@@ -327,6 +378,10 @@ def _perform(context: Context) -> bool | None:  # noqa: C901 - a row for each ac
             from provision.actions.bake import bake
 
             bake(context)
+        case Action.OFFERS:
+            from provision.actions import offers
+
+            offers.show(context)
     return False
 
 

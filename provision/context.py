@@ -234,7 +234,7 @@ class Cloud:
         return exists
 
 
-def connect(context: Context) -> Cloud:
+def connect(context: Context, *, offers_login: bool = True) -> Cloud:
     """Find the credentials, and connect to the project and the state folder."""
     from provision import background, endpoints  # noqa: PLC0415 - as above
 
@@ -245,7 +245,9 @@ def connect(context: Context) -> Cloud:
     from provision.google.api import GoogleApi  # noqa: PLC0415 - as above
     from provision.state.folder import StateFolder  # noqa: PLC0415 - half of a start
 
-    credentials = auth.credentials(context.environ, context.console.progress)
+    credentials = auth.credentials(
+        context.environ, context.console.progress, offers_login=offers_login
+    )
     auth.hand_over(credentials, context.environ)
     # Only now: who has to log in first needs the terminal.
     with context.progress.stage(StageName.CONNECT, OnInterrupt.NOTHING):

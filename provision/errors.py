@@ -62,6 +62,7 @@ _ASSIGNMENT: Final = re.compile(
     # Whole values alone: one with <...> in it has to be completed by a person.
     r"(?P<name>[A-Z][A-Z_]*)=(?P<value>[^\s,;<>]+)(?=[\s,;]|$)(?P<joint> and |, )?"
 )
+_UNFINISHED: Final = re.compile(r"[A-Z][A-Z_]*=")
 _RISKY: Final = "SKIP_CHECKS"
 """No program may decide to look away."""
 
@@ -72,12 +73,14 @@ def assignments(fix: str) -> dict[str, str]:
     `fix`: as in `Problem.fix`: what is to be written stands first, what else would do follows.
     """
     found: dict[str, str] = {}
-    at = 0
+    at, joint = 0, ""
     while (one := _ASSIGNMENT.match(fix, at)) is not None:
         found[one["name"]] = one["value"]
-        at = one.end()
-        if not one["joint"]:
+        at, joint = one.end(), one["joint"] or ""
+        if not joint:
             break
+    if joint == " and " or (joint and _UNFINISHED.match(fix, at)):
+        return {}  # there is more for a person to do, without which the settings are wrong
     return {name: value for name, value in found.items() if name != _RISKY}
 
 

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from provision.documents.changes import Backend, Changes
     from provision.documents.checks import Bandwidth, CheckState, VmBandwidth, VmCheck
     from provision.documents.connection import Connection
-    from provision.documents.cost import Cost
+    from provision.documents.cost import Cost, Offer
     from provision.documents.deployed import Deployed, Ending, OlderMachine
     from provision.documents.image import BootImage, OwnImage
     from provision.documents.job import Job
-    from provision.documents.plan import Plan
+    from provision.documents.plan import Backend, Changes, Plan
     from provision.documents.run import Run, SettingValues, TerraformOutputs, TerraformVariables
     from provision.documents.status import Status
     from provision.documents.timeline import Stage
@@ -50,6 +49,8 @@ class Report:
     log: str | None = None  # the URL of the log with Terraform's output
     changes: Changes | None = None  # what the plans count
     cost: Cost | None = None  # what the cluster costs; None where no prices are asked for
+    # the machines with a GPU, the cheapest for a GPU first
+    offers: Sequence[Offer] | None = None
     # the machines that are older than the settings
     out_of_date: Sequence[OlderMachine] | None = None
     outputs: TerraformOutputs | None = None  # Terraform's outputs after the apply

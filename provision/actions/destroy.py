@@ -10,7 +10,7 @@ from provision.catalogue import names
 from provision.codes import Code
 from provision.context import connect
 from provision.deployment import workspace
-from provision.documents.changes import Changes
+from provision.documents.plan import Changes
 from provision.errors import (
     CapacityError,
     Interrupted,

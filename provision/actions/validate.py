@@ -56,6 +56,7 @@ def validate(context: Context) -> None:
             # Another machine may be the one that creates the cluster.
             context.note(kind.missing(target.spec, context.environ))
             pricing.tell(context, target.spec, pricing.offline(context))
+            _show_cost(context)
             context.console.result("The settings are valid. Google was not asked (--offline).")
             return
         _online(context, kind, target)
@@ -81,7 +82,17 @@ def _online(context: Context, kind: Kind[Any], target: Deployment[Any]) -> None:
         tool = context.terraform(root, log)
         tool.init(backend=False)
         tool.validate()
+    _show_cost(context)
     context.console.result(f"The settings are valid, and the online checks passed{_but(context)}.")
+
+
+def _show_cost(context: Context) -> None:
+    """What it costs, unless PRICES=off."""
+    from provision.screens import plan  # noqa: PLC0415 - only what passed has a price to show
+
+    cost = context.report.cost
+    if cost is not None:
+        context.console.show(plan.of_settings(cost, context.console.width), as_result=True)
 
 
 def _unasked(
@@ -96,6 +107,7 @@ def _unasked(
         raise CredentialsError.of([dataclasses.replace(problem, fix=fix)])
     not_asked = dataclasses.replace(problem, what=f"Google was not asked: {problem.what}")
     context.note([not_asked])
+    _show_cost(context)
     context.console.result("The settings are valid. Google was not asked: no credentials.")
 
 

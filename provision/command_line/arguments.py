@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from provision.errors import Problem
 
 _NAMES: Final = {**{str(option): option for option in Option}, "-h": Option.HELP}
-_ABOUT_ONE: Final = frozenset({Action.LOGS, Action.JOBS, Action.CANCEL, Action.SSH, Action.BAKE})
-"""The actions behind which the name of a job, of a VM or of an image may stand."""
-_SETTINGS: Final = "settings"
-"""The topic that `--help` accepts besides an action."""
+_ABOUT_ONE: Final = frozenset(
+    {Action.LOGS, Action.JOBS, Action.CANCEL, Action.SSH, Action.BAKE, Action.OFFERS}
+)
+"""The actions behind which the name of a job, of a VM, of an image or of a GPU may stand."""
+_HELP: Final = "help"
+"""--help as a word, as other programs take it."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ def read(argv: Sequence[str]) -> CommandLine:
     Returns options and problems; invalid arguments never raise an exception.
     """
     given, words, rest, (env, secrets), unclear = _sorted(argv)
+    words, topic = _helped(given, words)
     helps = Option.HELP in given
     acting = [number for number, word in enumerate(words) if suggestions.action(word)]
     first = suggestions.action(words[acting[0]]) if acting else None
@@ -59,9 +62,6 @@ def read(argv: Sequence[str]) -> CommandLine:
     if first is not Action.RUN:
         words += rest
         rest = []
-    about_settings = helps and _SETTINGS in map(str.lower, words)
-    if about_settings:
-        words = [word for word in words if word.lower() != _SETTINGS]
     actions: list[Action] = []
     bad: list[Problem] = []
     for word in words:
@@ -89,11 +89,21 @@ def read(argv: Sequence[str]) -> CommandLine:
         tuple(rest),
         MappingProxyType(env),
         MappingProxyType(secrets),
-        about_settings,
+        topic,
     )
     if options.action and not helps:
         bad += options.misfits(options.action)
     return CommandLine(options, (*unclear, *bad), understood=not unclear)
+
+
+def _helped(given: dict[Option, str], words: list[str]) -> tuple[list[str], str]:
+    """The words without those that say what --help is about, and what that is beside an action."""
+    if words and words[0].lower() == _HELP:
+        given[Option.HELP] = ""
+        words = words[1:]
+    others = (word for word in words if not suggestions.action(word))
+    topic = next(others, "") if Option.HELP in given else ""
+    return ([], topic) if topic else (words, "")
 
 
 def _sorted(

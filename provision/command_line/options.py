@@ -102,7 +102,7 @@ class Option(enum.StrEnum):
         *("--watch", "", "look again and again, until nothing is pending"),
         Action.STATUS,
     )
-    OFFLINE = "--offline", "", "do not contact Google", Action.VALIDATE
+    OFFLINE = "--offline", "", "do not contact Google", Action.VALIDATE, Action.OFFERS
     ROLE = (
         *("--role", "", "print a custom role with the permissions for this env.list"),
         *(Action.VALIDATE, Action.PLAN, Action.JOBS),
@@ -166,7 +166,8 @@ class Options:
     env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     # the secrets of the job: variable -> what names the secret, "" for the variable's own name
     secrets: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    about_settings: bool = False  # whether --help is about the settings
+    # what --help is about beside an action: "settings", or a name to look up; "" for nothing
+    topic: str = ""
 
     @property
     def settings(self) -> dict[str, str]:

@@ -13,7 +13,7 @@ from provision.settings import masking, parsing
 from provision.settings.choices import ACTIONS_BY_OTHER_NAMES, Action, asking_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from provision.errors import Problem
 
@@ -31,16 +31,17 @@ _OTHER_NAMES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("lines", "n"), "Logs NAME --tail LINES"),
     **dict.fromkeys(("nnodes", "num-nodes", "node-count"), "--nodes NUMBER"),
     "command": "Run -- COMMAND",
+    "v": "--full or --version, or docker's -v, which stands before the image's name",
     **dict.fromkeys(("set", "var"), "NAME=value in the env.list"),
 }
 _WITH_VALUE: Final = frozenset(
     {
         *("command", "f", "file", "format", "lines", "n", "nnodes", "node-count", "num-nodes", "o"),
-        *("out", "set", "var"),
+        *("out", "set", "v", "var"),
     }
 )
-_DOCKERS: Final = frozenset({"e", "env", "i", "it", "mount", "rm", "t", "ti", "v", "volume"})
-_DOCKERS_WITH_VALUE: Final = frozenset({"e", "env", "mount", "v", "volume"})
+_DOCKERS: Final = frozenset({"e", "env", "i", "it", "mount", "rm", "t", "ti", "volume"})
+_DOCKERS_WITH_VALUE: Final = frozenset({"e", "env", "mount", "volume"})
 # Kind of cluster and machines on the predecessor's command line -> the settings that say so here;
 # "" where none need, None where there is no such cluster.
 _KINDS_OF_PREDECESSOR: Final[Mapping[str, str | None]] = {
@@ -107,6 +108,20 @@ def of_action(word: str) -> Problem:
     )
 
 
+def of_topic(word: str, known: Iterable[str]) -> Problem:
+    """The problem of what --help has nothing about; `known`: what it has something about."""
+    names = {name.lower(): name for name in (*map(str, Action), *known)}
+    close = difflib.get_close_matches(word.lower()[:_LONGEST], names, n=1, cutoff=_ALIKE)
+    meant = names[close[0]] if close else _meant(word)
+    return wrong(
+        f"--help has nothing about {shown(word)}",
+        "it knows actions, settings, the codes of problems, and exit codes",
+        f"did you mean {meant}?"
+        if meant
+        else "--help explains the actions, --help settings all settings",
+    )
+
+
 def of_stray(word: str) -> Problem | None:
     """The problem of a word that was not meant as an action; None if it may have been."""
     name, equals, _ = word.partition("=")
@@ -124,7 +139,6 @@ def of_stray(word: str) -> Problem | None:
         )
     meant = {
         "completion": "completion bash, zsh, fish or powershell",
-        "help": "--help",
         "settings": "--help settings",
         "version": "--version",
     }

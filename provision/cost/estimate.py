@@ -24,6 +24,8 @@ _EXACT: Final = Decimal("0.000001")
 """Parts are rounded to this, in USD, so that a sum is that of the parts as they are shown."""
 _DAY: Final = 24
 _HOUR: Final = 3600
+_ROUND_HOURS: Final = 6
+"""From so many on, a time that is derived is in whole hours."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +85,35 @@ def with_running(cost: Cost, running: Sequence[tuple[Pool, int]], prices: Prices
         now=_sum([(part, part.now) for part in parts]),
         at_most_in_all=None if endless else cost.at_most_in_all,
     )
+
+
+def in_all(spec: ClusterSpec, cost: Cost) -> tuple[Decimal | None, int | None]:
+    """What a cluster costs in USD if each machine comes once and Destroy follows, and how long.
+
+    None for both where a machine that runs jobs has no end, and for the sum if a price is unknown.
+    """
+    runs = {it.name: _longest_run(it) for it in spec.pools if it not in spec.system_pools}
+    ends = [it for it in runs.values() if it is not None]
+    if len(ends) < len(runs):
+        return None, None
+    longest, total = max(ends, default=0), Decimal(0)
+    for part in cost.parts:
+        if part.most is None:
+            return None, longest
+        total += part.most * (runs.get(part.pool or "") or longest) / _HOUR
+    return total.quantize(_EXACT), longest
+
+
+def longest_within(cost: Cost, usd: Decimal) -> int | None:
+    """The seconds for which all of a cluster costs no more; None if that is less than VMs may run.
+
+    It is rounded down, so that another price of a cent leaves it as it was.
+    """
+    if cost.most.unknown or not cost.most.per_hour:
+        return None
+    seconds = min(limits.LONGEST_RUN, int(usd / cost.most.per_hour * _HOUR))
+    step = _HOUR if seconds >= _ROUND_HOURS * _HOUR else limits.SHORTEST_GROUP_RUN
+    return seconds // step * step or None
 
 
 def _count(pool: Pool, running: int | None) -> _Count:

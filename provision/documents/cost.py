@@ -1,11 +1,14 @@
-"""What a cluster costs, by the parts that are billed."""
+"""What a cluster costs, by the parts that are billed, and what machines with a GPU do."""
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
+
+from provision.documents.plan import Quota
 
 
 class Origin(enum.StrEnum):
@@ -103,3 +106,48 @@ class Cost:
         Decimal | None,
         "what the last Create said of `most`, in USD per hour; None if it said nothing",
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """A machine type, got in one way, where that is the cheapest by the list."""
+
+    gpu: Annotated[str, 'the name of the GPU in the API, such as "nvidia-l4"']
+    machine_type: Annotated[str, "the machine type"]
+    gpus: Annotated[Decimal, "how many GPUs each has; less than 1 for a part of one"]
+    way: Annotated[
+        str,
+        'how it is got: "on-demand", "spot", "flex start", "reservation" or "reservation in '
+        'calendar mode"',
+    ]
+    per_hour: Annotated[
+        Decimal | None,
+        "what one costs in USD per hour, with its GPUs and included local SSDs, without disk and "
+        "address; None if unknown",
+    ]
+    per_gpu_hour: Annotated[Decimal | None, "the same for one GPU of it; None if unknown"]
+    at_most: Annotated[
+        Decimal | None, "what one costs in MAX_RUN_DURATION; None if that is not set, or unknown"
+    ] = None
+    region: Annotated[
+        str | None,
+        "the region that the price is of: that of ZONE if such machines are there, else the "
+        "cheapest; None if no list says where they are",
+    ]
+    zones: Annotated[
+        tuple[str, ...],
+        "where such machines were on the day of the list: zones, or regions of which it does not "
+        "tell the zones",
+    ]
+    dated: Annotated[str | None, "the day of the price, or the month; None if unknown"] = None
+    source: Annotated[str | None, "where the price is from; None if unknown"] = None
+    is_estimate: Annotated[bool, "whether it is derived rather than published, or outdated"] = False
+    remark: Annotated[str | None, "what else is to be known of it; None for nothing"] = None
+    quota: Annotated[
+        Quota | None, "the project's quota of such GPUs there; None if nobody was asked"
+    ] = None
+    settings: Annotated[
+        Mapping[str, str],
+        "setting -> its value, with which an env.list asks for it; one with <...> in it is for a "
+        "person to complete",
+    ]

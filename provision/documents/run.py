@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from provision.documents.changes import Backend, Changes
 from provision.documents.checks import Bandwidth, CheckState, VmBandwidth, VmCheck
 from provision.documents.connection import ClusterConnection, Connection, VmsConnection
-from provision.documents.cost import Cost
+from provision.documents.cost import Cost, Offer
 from provision.documents.deployed import Deployed, Ending, OlderMachine
 from provision.documents.events import EventKind
 from provision.documents.gke_status import GkeCluster
 from provision.documents.image import BootImage, OwnImage
 from provision.documents.job import Job
-from provision.documents.plan import Plan
+from provision.documents.plan import Backend, Changes, Plan
 from provision.documents.problem import Problem
 from provision.documents.status import Status
 from provision.documents.timeline import Stage
@@ -78,6 +77,11 @@ class Run:
     log: Annotated[str | None, "the URL of the log with Terraform's output"] = None
     changes: Annotated[Changes | None, "what Terraform's plans count"] = None
     cost: Annotated[Cost | None, "what the cluster costs"] = None
+    offers: Annotated[
+        tuple[Offer, ...] | None,
+        "the machines with the GPU that Offers was asked for, or with any, the cheapest for a GPU "
+        "first",
+    ] = None
     out_of_date: Annotated[
         tuple[OlderMachine, ...] | None, "the machines that are older than the settings"
     ] = None

@@ -129,7 +129,10 @@ def for_terraform(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def credentials(
-    environ: Mapping[str, str] = os.environ, tell: Callable[[str], None] = lambda _: None
+    environ: Mapping[str, str] = os.environ,
+    tell: Callable[[str], None] = lambda _: None,
+    *,
+    offers_login: bool = True,
 ) -> Credentials:
     """Find the credentials and check that they give a token; on a terminal, offer a login."""
     found = source(environ)
@@ -139,7 +142,7 @@ def credentials(
         if machine is not None:
             whose = f"{machine.place}, as {machine.email}"
         else:
-            found = _logged_in(environ)
+            found = _logged_in(environ, offers_login=offers_login)
             whose = found.name
     made = _load(found)
     if found.impersonated:
@@ -158,9 +161,9 @@ def _gcloud_folders(environ: Mapping[str, str]) -> list[Path]:
     return [*folders, Path(home, ".config", "gcloud")] if home else folders
 
 
-def _logged_in(environ: Mapping[str, str]) -> Source:
+def _logged_in(environ: Mapping[str, str], *, offers_login: bool) -> Source:
     """Log in interactively; returns the source that this created."""
-    if not _can_log_in(environ):
+    if not offers_login or not _can_log_in(environ):
         raise CredentialsError(
             "No Google credentials were found",
             code=Code.NO_CREDENTIALS,

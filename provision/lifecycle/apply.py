@@ -11,8 +11,8 @@ from provision.deployment import deployment, workspace
 from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs, SpecT
 from provision.deployment.kind import deploy
 from provision.deployment.workspace import Workspace
-from provision.documents.changes import Changes
 from provision.documents.checks import CheckState
+from provision.documents.plan import Changes
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Interrupted, SettingsError, TerraformError
 from provision.google import refusals, resources

@@ -147,10 +147,9 @@ def _candidate(
     listed: Prices | None,
 ) -> Candidate:
     cost = estimate.of(result.spec, listed) if listed is not None else None
-    limit = context.settings.max_hourly_cost
     problems = [*result.problems, *result.foreign]
-    if cost is not None and limit is not None:
-        problems += pricing.beyond(cost, limit, context.settings.team_defaults)
+    if cost is not None:
+        problems += pricing.beyond(cost, result.spec, context.settings)
     return Candidate(
         zone=spec.zone,
         way=spec.way,

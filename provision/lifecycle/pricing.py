@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import dataclasses
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from provision import words
 from provision.catalogue import prices
 from provision.cost import estimate
 from provision.documents.cost import Origin
-from provision.errors import Code, Problem, ProvisionError, SettingsError
+from provision.errors import (
+    Alternatives,
+    Code,
+    Problem,
+    ProvisionError,
+    SettingsError,
+    assignments,
+)
 from provision.settings.choices import PriceList
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Iterator
 
     from provision.catalogue.prices import Prices
     from provision.context import Cloud, Context
     from provision.documents.cost import Cost
+    from provision.settings.model import Settings
     from provision.spec.cluster import ClusterSpec
     from provision.state.record import Record
+
+_MINUTE: Final = 60
+_HOUR: Final = 3600
+_DAY: Final = 86400
 
 
 def current(context: Context, cloud: Cloud, *, bucket: bool) -> Prices | None:
@@ -86,15 +100,26 @@ def tell(
     if record is not None and record.hourly is not None:
         cost = dataclasses.replace(cost, before=Decimal(record.hourly))
     context.report.cost = cost
-    limit = context.settings.max_hourly_cost
-    problems = [] if limit is None else list(beyond(cost, limit, context.settings.team_defaults))
+    problems = list(beyond(cost, spec, context.settings))
     if problems:
         raise SettingsError.of(problems)
 
 
-def beyond(cost: Cost, limit: float, team: str | None) -> Iterator[Problem]:
-    """What keeps a cost from being within a limit; `team`: the file that may have set it."""
+def beyond(cost: Cost, spec: ClusterSpec, settings: Settings) -> Iterator[Problem]:
+    """What keeps a cost from being within MAX_HOURLY_COST and MAX_COST."""
+    team = settings.team_defaults
     allowed = f", as far as TEAM_DEFAULTS={team} allows it" if team else ""
+    limits = {"MAX_HOURLY_COST": settings.max_hourly_cost, "MAX_COST": settings.max_cost}
+    given = {name: limit for name, limit in limits.items() if limit is not None}
+    if settings.max_hourly_cost is not None:
+        yield from _beyond_hourly(cost, settings.max_hourly_cost, allowed)
+    if settings.max_cost is not None and not cost.most.unknown:
+        yield from _beyond_in_all(cost, spec, settings.max_cost, allowed)
+    for name in list(given)[:1]:
+        yield from _unknown(cost, name, f"{name}={given[name]:g}", allowed)
+
+
+def _beyond_hourly(cost: Cost, limit: float, allowed: str) -> Iterator[Problem]:
     setting = "MAX_HOURLY_COST"
     written, most = f"{setting}={limit:g}", cost.most.per_hour
     if most > Decimal(str(limit)):
@@ -107,6 +132,53 @@ def beyond(cost: Cost, limit: float, team: str | None) -> Iterator[Problem]:
             f" {setting}={most.to_integral_value('ROUND_CEILING')}{allowed}",
             code=Code.COST_LIMIT,
         )
+
+
+def _beyond_in_all(cost: Cost, spec: ClusterSpec, limit: float, allowed: str) -> Iterator[Problem]:
+    written, usd = f"MAX_COST={limit:g}", Decimal(str(limit))
+    total, seconds = estimate.in_all(spec, cost)
+    if total is not None and total <= usd:
+        return
+    fits = estimate.longest_within(cost, usd)
+    # What a request of a job says, or a reservation, no setting shortens.
+    own = [it for it in spec.pools if it not in spec.system_pools]
+    is_settable = not any(it.mode.means.bound or it.mode.means.queued for it in own)
+    shorter = f"MAX_RUN_DURATION={_written(fits)}, the longest that fits; or " if fits else ""
+    others = f"fewer or other machines{f', or {_enough(total)}{allowed}' if total else ''}"
+    hourly = f"${cost.most.per_hour:,.2f} per hour with all that can come"
+    if fits is None:
+        hourly += ", too much for the ten minutes that VMs may run at least"
+    if total is None or seconds is None:
+        what = f"Nothing ends this cluster's machines, so that {written} can't be kept"
+        why = f"{hourly}, until Destroy"
+    else:
+        lasts = words.duration(float(seconds))
+        what = f"This cluster would cost up to ${total:,.2f} in all, more than {written}"
+        why = f"{hourly}, for {lasts}" + (
+            ": as long as a job in the queue may run" if not is_settable else ""
+        )
+    yield Problem(
+        setting="MAX_COST",
+        what=what,
+        why=why,
+        fix=(shorter if is_settable else "") + others,
+        alternatives=Alternatives(settings=assignments(shorter) if is_settable else {}),
+        code=Code.COST_LIMIT,
+    )
+
+
+def _enough(total: Decimal) -> str:
+    return f"MAX_COST={total.to_integral_value('ROUND_CEILING')}"
+
+
+def _written(seconds: int) -> str:
+    """A time as a setting has it."""
+    if seconds % _DAY == 0:
+        return f"{seconds // _DAY}d"
+    return f"{seconds // _HOUR}h" if seconds % _HOUR == 0 else f"{seconds // _MINUTE}m"
+
+
+def _unknown(cost: Cost, setting: str, written: str, allowed: str) -> Iterator[Problem]:
     remove = f"remove {setting}{allowed}"
     fix = remove if cost.prices is Origin.LIVE else f"PRICES=live asks Google's list; or {remove}"
     for part in cost.parts:
@@ -118,3 +190,28 @@ def beyond(cost: Cost, limit: float, team: str | None) -> Iterator[Problem]:
                 fix=fix,
                 code=Code.PRICE_UNKNOWN,
             )
+
+
+def ending(settings: Settings, spec: ClusterSpec, today: dt.date) -> tuple[str, Problem] | None:
+    """The MAX_RUN_DURATION that keeps VMs within MAX_COST, and a note that says so.
+
+    By the dated list: the same settings have to give the same one at the next run. None where a
+    duration is set, or could not be, or where none fits; the limit itself then says more.
+    """
+    is_open = settings.max_cost is not None and "max_run_duration" not in settings.given
+    if not is_open or spec.has_control_plane or any(it.mode.means.bound for it in spec.pools):
+        return None
+    cost = estimate.of(spec, prices.listed().by(today))
+    seconds = estimate.longest_within(cost, Decimal(str(settings.max_cost)))
+    if seconds is None:
+        return None
+    written, limit = _written(seconds), f"MAX_COST={settings.max_cost:g}"
+    note = Problem(
+        code=Code.NOTE,
+        setting="MAX_COST",
+        what=f"has Google delete each VM {words.duration(float(seconds))} after it came",
+        why=f"${cost.most.per_hour:,.2f} per hour by the dated list: the longest that fits {limit}",
+        fix=f"MAX_RUN_DURATION={written} keeps it so, whatever prices do",
+        alternatives=Alternatives(settings={"MAX_RUN_DURATION": written}),
+    )
+    return written, note

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.codes import Code
 from provision.deployment.deployment import NOTHING_HELD
-from provision.documents.changes import Changes
+from provision.documents.plan import Changes
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import ClusterError, ProvisionError, TerraformError
 from provision.files import private

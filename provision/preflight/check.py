@@ -294,6 +294,11 @@ class CheckContext(Generic[SpecT_co]):
         """The project's ID."""
         return self.spec.project_id
 
+    @property
+    def region(self) -> str:
+        """The region of what is checked."""
+        return self.spec.region
+
     def is_ours(self, look: Look, path: str, found: Mapping[str, Any]) -> bool:
         """Whether something that exists is this deployment's."""
         return path in self.in_state or look.is_of(found, self.owner)

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from provision.catalogue import filestores, machines
 from provision.catalogue import zones as places
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from provision.catalogue.filestores import Tier
     from provision.catalogue.machines import Gpu
-    from provision.preflight.check import CheckContext
+    from provision.preflight.check import Answers, CheckContext
     from provision.preflight.made import Made
     from provision.spec.cluster import ClusterSpec
 
@@ -143,10 +143,7 @@ def quota(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
                 yield _not_known(ctx, metric)
             continue
         if need.most <= found.room(need.own):
-            limit = int(found.limit) if math.isfinite(found.limit) else None
-            used = None if found.usage is None else int(found.usage)
-            large = Quota(metric=found.metric.name, limit=limit, used=used, needed=need.most)
-            yield Finding(quota=large)
+            yield Finding(quota=_quota(found, need.most))
             continue
         twin = _find(ctx, need.twin) if need.twin else None
         if not _fits(need.now, need.twin_now, need.own, found, twin):
@@ -187,12 +184,15 @@ def _short(
     need: _Need,
     effect: Effect = Effect.STOPS,
 ) -> Finding:
+    where = [] if metric.everywhere else [ctx.spec.region]
     place = "all regions" if metric.everywhere else ctx.spec.region
     enough = need.now if need.now == need.most else f"{need.now} now and up to {need.most}"
     usage = "" if found.usage is None else f", and {found.usage:g} of it is used"
     own = f", {need.own} by this deployment" if need.own else ""
     twin = f", or of {need.twin.words} in its place" if need.twin else ""
-    setting = "REGION" if metric.everywhere else ctx.spec.pools[0].setting
+    # In another region it would be the same quota.
+    fewer = "or use fewer or smaller machines" if metric.everywhere else _FEWER
+    setting = ctx.spec.pools[0].setting
     return note(
         Code.QUOTA_EXCEEDED,
         effect,
@@ -201,9 +201,9 @@ def _short(
         f" {enough}{twin}",
         why=f"the limit of {ctx.project} is {found.limit:g}{usage}{own}",
         fix=f"request an increase at {QUOTA_PAGE}?project={ctx.project}\n"
-        f"filter by {' and '.join([*found.metric.filters, place])}, select it, click Edit"
+        f"filter by {' and '.join([*found.metric.filters, *where])}, select it, click Edit"
         f" ({QUOTA_ROLE})\n"
-        f"{_INSTEAD.get(metric.name, _FEWER)}",
+        f"{_INSTEAD.get(metric.name, fewer)}",
     )
 
 
@@ -377,7 +377,44 @@ def _preemptible_twin(pool: Pool, metric: Metric) -> Metric | None:
 # ------------------------------------------------------------------ what there is
 
 
-def _find(ctx: CheckContext[ClusterSpec], metric: Metric) -> _Usage | None:
+class Place(Protocol):
+    """Whose quotas are meant, and where: what every check gets, or `Region`."""
+
+    @property
+    def answers(self) -> Answers:
+        """Google's answers."""
+
+    @property
+    def project(self) -> str:
+        """The project's ID."""
+
+    @property
+    def region(self) -> str:
+        """The region."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """One region of a project, for who asks without a cluster."""
+
+    answers: Answers
+    project: str
+    region: str
+
+
+def of_gpus(place: Place, gpu: Gpu, number: int, *, preemptible: bool) -> Quota | None:
+    """The quota that so many GPUs use; None if Google does not report it."""
+    found = _find(place, _preemptible(gpu) if preemptible else _on_demand(gpu))
+    return None if found is None else _quota(found, number)
+
+
+def _quota(found: _Usage, needed: int) -> Quota:
+    limit = int(found.limit) if math.isfinite(found.limit) else None
+    used = None if found.usage is None else int(found.usage)
+    return Quota(metric=found.metric.name, limit=limit, used=used, needed=needed)
+
+
+def _find(ctx: Place, metric: Metric) -> _Usage | None:
     """The quota's limit and usage; None if Google does not report it."""
     if _PER_VM_FAMILY in metric.dimensions:
         limit = _limit(ctx, _COMPUTE, f"{metric.name.replace('_', '-')}-per-project-region", metric)
@@ -386,7 +423,7 @@ def _find(ctx: CheckContext[ClusterSpec], metric: Metric) -> _Usage | None:
         return _find(ctx, metric.otherwise) if metric.otherwise else None
     path = f"projects/{ctx.project}"
     if not metric.everywhere:
-        path += f"/regions/{ctx.spec.region}"
+        path += f"/regions/{ctx.region}"
     entries = ctx.answers.get(Service.COMPUTE, path).get("quotas", [])
     shown = {it["metric"]: _Usage(metric, it["limit"], it["usage"]) for it in entries}
     found = shown.get(metric.name)
@@ -397,12 +434,12 @@ def _find(ctx: CheckContext[ClusterSpec], metric: Metric) -> _Usage | None:
     return _by_service_usage(ctx, metric)
 
 
-def _by_service_usage(ctx: CheckContext[ClusterSpec], metric: Metric) -> _Usage | None:
+def _by_service_usage(ctx: Place, metric: Metric) -> _Usage | None:
     """The limit from Service Usage, which has all quotas, but not their usage."""
     encoded = f"compute.googleapis.com%2F{metric.name.lower()}"
     services = f"projects/{ctx.project}/services/compute.googleapis.com"
     document = ctx.answers.find(Service.QUOTAS, f"{services}/consumerQuotaMetrics/{encoded}")
-    wanted = {**metric.dimensions, "region": ctx.spec.region}.items()
+    wanted = {**metric.dimensions, "region": ctx.region}.items()
     fitting = [
         bucket
         for limit in (document or {}).get("consumerQuotaLimits", [])
@@ -417,13 +454,11 @@ def _by_service_usage(ctx: CheckContext[ClusterSpec], metric: Metric) -> _Usage 
     return _Usage(metric, math.inf if limit == _UNLIMITED else limit, usage=None)
 
 
-def _tells_quotas(ctx: CheckContext[ClusterSpec]) -> bool:
+def _tells_quotas(ctx: Place) -> bool:
     return _CLOUD_QUOTAS in ctx.answers.enabled_apis(ctx.project)
 
 
-def _limit(
-    ctx: CheckContext[ClusterSpec], service: str, name: str, metric: Metric | None = None
-) -> float | None:
+def _limit(ctx: Place, service: str, name: str, metric: Metric | None = None) -> float | None:
     """The limit of a quota in the region, by Cloud Quotas; None if Google tells none.
 
     Of a quota of machine families only a row that names the family counts: those without one are
@@ -437,8 +472,8 @@ def _limit(
     fitting = []
     for info in found.get("dimensionsInfos", []):
         its = info.get("dimensions", {})
-        here = its.get("region") == ctx.spec.region
-        inside = "region" not in its and ctx.spec.region in info.get("applicableLocations", [])
+        here = its.get("region") == ctx.region
+        inside = "region" not in its and ctx.region in info.get("applicableLocations", [])
         if {key: its.get(key) for key in family} == family and (here or inside):
             fitting.append((here, info.get("details", {})))
     if not fitting:

@@ -160,12 +160,7 @@ def _writers(plan: Plan) -> Iterator[Row]:
 def _cost(plan: Plan, cost: Cost | None) -> Iterator[Row]:
     if cost is None:
         return
-    text = amounts.per_hour_and_day(cost.now)
-    if cost.most.per_hour != cost.now.per_hour or cost.most.unknown != cost.now.unknown:
-        text = f"now {text}; with {_all(plan.topology)} {amounts.per_hour_and_day(cost.most)}"
-    if cost.at_most_in_all is not None:
-        about = "≈ " if cost.most.is_estimate else ""
-        text += f"; at most {about}{amounts.usd(cost.at_most_in_all)} until they end"
+    text = _sums(cost, _all(plan.topology))
     if plan.kept is not None and plan.kept.new:
         text += ", once all VMs are new"
     if cost.before is not None and cost.before != cost.most.per_hour:
@@ -173,6 +168,30 @@ def _cost(plan: Plan, cost: Cost | None) -> Iterator[Row]:
     yield Row("costs", text)
     if len(plan.topology.machines) > 1:
         yield Row("of which", "; ".join(_shares(plan.topology, cost)))
+    yield from _not_certain(cost)
+
+
+def of_settings(cost: Cost, width: int) -> Iterator[Line]:
+    """What an env.list costs, where nothing is planned."""
+    for row in (Row("costs", _sums(cost, "all machines that can come")), *_not_certain(cost)):
+        yield from row.lines(width)
+
+
+def _sums(cost: Cost, everything: str) -> str:
+    """What it costs in an hour, and in all if that is known.
+
+    `everything`: what is there where all has come.
+    """
+    text = amounts.per_hour_and_day(cost.now)
+    if cost.most.per_hour != cost.now.per_hour or cost.most.unknown != cost.now.unknown:
+        text = f"now {text}; with {everything} {amounts.per_hour_and_day(cost.most)}"
+    if cost.at_most_in_all is not None:
+        about = "≈ " if cost.most.is_estimate else ""
+        text += f"; at most {about}{amounts.usd(cost.at_most_in_all)} until they end"
+    return text
+
+
+def _not_certain(cost: Cost) -> Iterator[Row]:
     for why in dict.fromkeys(part.outdated for part in cost.parts if part.outdated):
         names = "; ".join(part.name for part in cost.parts if part.outdated == why)
         yield Row("estimate", f"{names}: {why}")

@@ -25,6 +25,7 @@ class Action(enum.StrEnum):
     CANCEL = "Cancel"
     SSH = "Ssh"
     BAKE = "Bake"
+    OFFERS = "Offers"
 
 
 ACTIONS_BY_OTHER_NAMES: Final[Mapping[str, Action]] = {
@@ -39,6 +40,7 @@ ACTIONS_BY_OTHER_NAMES: Final[Mapping[str, Action]] = {
     **dict.fromkeys(("log", "tail"), Action.LOGS),
     **dict.fromkeys(("abort", "kill", "scancel", "stop"), Action.CANCEL),
     **dict.fromkeys(("image", "packer", "snapshot"), Action.BAKE),
+    **dict.fromkeys(("catalog", "cost", "gpu", "gpus", "price"), Action.OFFERS),
 }
 """Names of actions in other programs, in lower case. They are only used for suggestions."""
 

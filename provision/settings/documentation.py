@@ -14,7 +14,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from provision.codes import ExitCode
+from provision.codes import Code, ExitCode
 from provision.settings import spelling
 from provision.settings.model import (
     BY_VARIABLES,
@@ -30,13 +30,12 @@ if TYPE_CHECKING:
 _FIRST: Final = (
     *("project_id", "name_prefix", "zone", "vm_type", "instance_count", "orchestrator_type"),
     *("enable_spot", "enable_flex_start", "reservation_name", "max_run_duration"),
-    *("max_hourly_cost", "gcs_mount_list", "startup_command"),
+    *("max_hourly_cost", "max_cost", "gcs_mount_list", "startup_command"),
 )
 """The settings that a beginner needs; the others follow by theme."""
 
-_WITHOUT_EFFECT: Final = ("minimize_terraform_logging",)
-"""Settings that are accepted, and change nothing any more."""
-
+_EVERY: Final = "settings"
+"""The topic that is all settings."""
 _SECTIONS: Final = {
     "action": "The run",
     "orchestrator_type": "Machines",
@@ -61,7 +60,7 @@ def settings_table() -> str:
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     others = [
         *_others(),
-        *(f"`{it.upper()}` is accepted, and changes nothing" for it in _WITHOUT_EFFECT),
+        *(f"`{it}` is accepted, and changes nothing" for it in spelling.WITHOUT_EFFECT),
     ]
     lines += ["", "### Other spellings", "", *(f"* {it}" for it in others)]
     return "\n".join(lines).strip()
@@ -78,6 +77,59 @@ def env_list_help() -> str:
             lines.append(f"      {name}={example}")
     lines += ["\nOther spellings", *(f"  {it}" for it in _others())]
     return "\n".join(lines).replace("`", "") + "\n"
+
+
+TOPICS: Final = (*spelling.SETTINGS, *map(str, Code), _EVERY)
+"""What `about` knows by name, beside exit codes."""
+
+
+def about(topic: str) -> str | None:
+    """What there is to say of a setting, or the code of a problem or an exit; None for nothing.
+
+    A name that another tool has for a setting, or that was one, leads to what to write.
+    """
+    if topic.lower() == _EVERY:
+        return env_list_help()
+    if topic.lower() in set(Code):
+        return _of_code(Code(topic.lower()))
+    exit_code = next((it for it in ExitCode if str(int(it)) == topic), None)
+    return _of_name(topic) if exit_code is None else _of_exit_code(exit_code)
+
+
+def _of_name(topic: str) -> str | None:
+    name = topic.upper().replace("-", "_")
+    if spelling.is_known(name):
+        return _of_setting(spelling.setting_of(name))
+    if meant := spelling.meant_by(name):
+        return f"{name} is {meant} here.\n\n{_of_setting(meant)}"
+    gone = spelling.misnomer(name, "", "", ())
+    if gone is not None and gone.code is Code.RETIRED_SETTING:
+        return f"{_filled(f'{name} is no setting any more: {gone.why}; {gone.fix}')}\n"
+    return None
+
+
+def _of_setting(name: str) -> str:
+    _, default, meaning, example = _row(spelling.SETTINGS[name])
+    kind = "mandatory" if default == "mandatory" else f"default: {default}"
+    lines = [_filled(f"{name}  ({kind})"), _filled(f"      {meaning}"), f"      {name}={example}"]
+    others = [other for other, it in spelling.SPELLINGS.items() if it.setting == name]
+    lines += [_filled(f"      Also: {', '.join(others)}")] if others else []
+    return "\n".join([*lines, "", "All settings: --help settings"]).replace("`", "") + "\n"
+
+
+def _of_code(code: Code) -> str:
+    exits = ", ".join(str(int(it)) for it in sorted(code.exits))
+    again = "may be tried again as it is" if code.is_retryable else "not without a change"
+    how = f"exit code {exits}; {again}" if exits else "a note, which makes no run fail"
+    lines = [f"{code}  ({how})", f"      {code.meaning}", f"      What to do: {code.remedy}"]
+    return "\n".join(map(_filled, [*lines, "", "All codes: docs/reference/problems.md"])) + "\n"
+
+
+def _of_exit_code(code: ExitCode) -> str:
+    of_it = ", ".join(it for it in Code if code in it.exits)
+    lines = [f"{int(code)}  {code.description}"]
+    lines += [f"      Its problems: {of_it}"] if of_it else []
+    return "\n".join(map(_filled, lines)) + "\n"
 
 
 def exit_code_table() -> str:
@@ -110,7 +162,7 @@ def _sections() -> dict[str, list[tuple[str, str, str, str]]]:
     heading = ""
     for name in BY_VARIABLES:
         heading = _SECTIONS.get(name, heading)
-        if name not in (*_FIRST, *_WITHOUT_EFFECT):
+        if name not in _FIRST:
             found.setdefault(heading, []).append(_row(name))
     return found
 

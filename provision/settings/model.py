@@ -208,11 +208,6 @@ class Settings(BaseSettings):
         "gs://my-bucket/clusters",
         derived.STATE_PATH,
     )
-    minimize_terraform_logging: values.Presence | None = _for_program(
-        "Changes nothing any more: Terraform's output always goes to a log file next to the"
-        " state, even after a failure; the option `--full` shows it too.",
-        "yes",
-    )
     capacity_timeout: values.Seconds = _for_program(
         "How long Create waits for capacity; after that it ends with exit code 75, everything is"
         " kept, and another Create continues to wait.",
@@ -235,6 +230,11 @@ class Settings(BaseSettings):
         "The most that the cluster may cost, in USD per hour, with all machines that can come;"
         " Create, Plan and Validate end with exit code 2 if it is more, or if a price is unknown.",
         "100",
+    )
+    max_cost: values.Dollars | None = _for_program(
+        "The most that the cluster may cost in all, in USD, if each machine comes once and Destroy"
+        " follows the last; without MAX_RUN_DURATION, VMs get the longest one that fits.",
+        "500",
     )
     ask_above: values.Dollars = _for_program(
         "Create asks on a terminal before the cluster costs so many USD per hour more than at the"

@@ -177,19 +177,21 @@ def choices(
 
     def parse(text: str) -> tuple[_Choice, ...]:
         words = comma_list(text)
+        wrong: dict[str, str] = {}
         found = []
-        for position, word in enumerate(words):
+        for word in words:
             try:
-                found.append(kind(known(word)))
+                found.append(str(known(word)))
             except InvalidValueError as error:
-                meant = f"did you mean {error.fix}? " if error.fix else ""
-                corrected = [*words[:position], error.fix, *words[position + 1 :]]
-                raise InvalidValueError(
-                    f"has {shorten(word)}, which is not {one}",
-                    f"{meant}The {every} are {', '.join(kind)}",
-                    fix=",".join(corrected) if error.fix else "",
-                ) from None
-        return tuple(found)
+                wrong[word] = error.fix
+                found.append(error.fix)
+        for word, fix in wrong.items():
+            raise InvalidValueError(
+                f"has {shorten(word)}, which is not {one}",
+                (f"did you mean {fix}? " if fix else "") + f"The {every} are {', '.join(kind)}",
+                fix=",".join(dict.fromkeys(found)) if all(found) else "",
+            )
+        return tuple(map(kind, found))
 
     return parse
 

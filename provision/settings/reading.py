@@ -51,6 +51,8 @@ _BY_TFVARS: Final = {
     "target_size": "INSTANCE_COUNT",
     "node_count": "INSTANCE_COUNT",
 }
+_LISTED: Final = 5
+"""Files that a message names."""
 _MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 _IDENTIFIES: Final = frozenset(
     {"NAME_PREFIX", "ORCHESTRATOR_TYPE", "PROJECT_ID", "REGION", "TERRAFORM_GCS_PATH", "ZONE"}
@@ -225,10 +227,12 @@ def _text_of(env_file: Path) -> str:
 
 def _unreadable(env_file: Path, error: OSError | ValueError) -> Problem:
     reason = error.strerror if isinstance(error, OSError) else None
+    fix = "use a text file with NAME=value lines"
+    if isinstance(error, FileNotFoundError):
+        there = sorted(it.name for it in env_file.parent.glob("*.list"))[:_LISTED]
+        fix = f"its folder has {', '.join(map(shorten, there))}" if there else "check its name"
     return _bad_line(
-        f"{shorten(str(env_file))} can't be read as an env file",
-        reason or str(error),
-        "use a text file with NAME=value lines",
+        f"{shorten(str(env_file))} can't be read as an env file", reason or str(error), fix
     )
 
 
@@ -301,6 +305,8 @@ def _is_clear(
 ) -> bool:
     """Add the problem of a misnomer; False for what was meant for us, and nobody knows."""
     if spelling.is_known(name) or not (in_environ + in_file).strip():
+        return True
+    if name in spelling.WITHOUT_EFFECT:
         return True
     if not in_file.strip() and (_PROXIES.fullmatch(name) or name in _OF_CI):
         return True

@@ -61,6 +61,9 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
 }
 """Other names of settings that are accepted."""
 
+WITHOUT_EFFECT: Final = frozenset({"MINIMIZE_TERRAFORM_LOGGING"})
+"""Settings of the predecessor that are accepted, and change nothing (ADR 22)."""
+
 _OF_PREDECESSOR: Final = "it is a setting of this tool's predecessor"
 _PURCHASE: Final = (
     "this program buys nothing that can't be given back; a person does, with gcloud",
@@ -206,6 +209,7 @@ IDLE_TIMEOUT | SkyPilot | AUTOSTOP:m IDLE_MINUTES_TO_AUTOSTOP:m
 IDLE_TIMEOUT | dstack | IDLE_DURATION:s
 JOB_OPTIONS --time= | | WALLTIME?
 MAX_HOURLY_COST | dstack | MAX_PRICE
+MAX_COST | | BUDGET MAX_BUDGET
 ENABLE_COMPACT_PLACEMENT | Cluster Toolkit | COMPACT_PLACEMENT ENABLE_PLACEMENT
 DISK_SIZE_GB | SkyPilot and gcloud | DISK_SIZE
 DISK_SIZE_GB | gcloud | BOOT_DISK_SIZE

@@ -70,6 +70,7 @@ def _project_id(text: str) -> str:
             "is not a project ID",
             "6 to 30 lower-case letters, digits and hyphens, a letter first and no hyphen last;"
             " use neither the project's name nor its number",
+            fix="<an ID that gcloud projects list shows>",
         )
     return text
 
@@ -595,8 +596,6 @@ ChannelWord = Annotated[ReleaseChannel, BeforeValidator(parsing.choice(ReleaseCh
 DriverWord = Annotated[DriverVersion, BeforeValidator(parsing.choice(DriverVersion))]
 
 Switch = Annotated[bool, BeforeValidator(parsing.boolean)]
-Presence = Annotated[bool, BeforeValidator(lambda _text: True)]
-"""True if it has any value."""
 
 _Whole = Annotated[int, BeforeValidator(parsing.whole_number)]
 Count = Annotated[_Whole, Field(ge=1)]

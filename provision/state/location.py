@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from provision.catalogue import names
 from provision.codes import Code
-from provision.documents.changes import Backend
+from provision.documents.plan import Backend
 from provision.errors import SettingsError
 
 if TYPE_CHECKING:

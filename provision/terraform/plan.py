@@ -10,8 +10,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.documents.changes import Changes
-from provision.documents.plan import Count, Loss
+from provision.documents.plan import Changes, Count, Loss
 from provision.google import resources
 from provision.terraform import moves
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from provision.preflight import check, page
+from provision.preflight import check, table
 from provision.settings.choices import OnlineCheck
 from provision.state.location import DEEPEST
 
@@ -17,4 +17,4 @@ def test_each_check_has_its_row_in_the_order_of_their_names() -> None:
 
 def test_the_page_is_made_from_the_checks() -> None:
     kept = (ROOT / "docs/reference/online-checks.md").read_text(encoding="utf-8")
-    assert kept == page.markdown(), "renew it: make docs"
+    assert kept == table.markdown(), "renew it: make docs"

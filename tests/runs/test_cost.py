@@ -72,3 +72,22 @@ def test_machines_that_a_change_keeps_are_billed_by_what_they_are(
     assert created.code in {0, 75}, created.said
     plans()
     assert _per_hour(rehearsal.run("Status", **flex).document["status"]) == before
+
+
+@pytest.mark.slow(
+    sibling="tests/unit/lifecycle/test_pricing.py::"
+    "test_a_limit_of_the_whole_ends_vms_whose_end_was_open"
+)
+def test_a_limit_of_the_whole_gives_vms_the_same_end_at_each_run(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    limited = {"VM_TYPE": "g2-standard-8", "MAX_COST": "20"}
+    rehearsal = standing(limited)
+    again = rehearsal.run("Plan", **limited).document
+    assert again["plan"]["change"] == "nothing"
+    assert again["settings"]["MAX_RUN_DURATION"] == 15 * 3600
+    shown = rehearsal.run("Validate", **limited)
+    assert "at most $19.87 until they end" in shown.said
+    offers = rehearsal.run("Offers", behind=["L4"]).document["offers"]
+    told = {it["quota"]["metric"] for it in offers if "quota" in it}
+    assert told == {"NVIDIA_L4_GPUS", "PREEMPTIBLE_NVIDIA_L4_GPUS"}

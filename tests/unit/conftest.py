@@ -1,14 +1,16 @@
 """Ways to load settings that leave only what a test is about."""
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
+from provision.codes import Code
 from provision.console import Console
-from provision.errors import Problem
+from provision.errors import Problem, assignments
 from provision.intake import Loaded, load
 from tests import output_schema
 
@@ -69,9 +71,57 @@ def given() -> Given:
     """Load the mandatory settings and these."""
 
     def loaded(**environ: str) -> Case:
-        return Case(load(MANDATORY | environ))
+        case = Case(load(MANDATORY | environ))
+        _try_fixes(MANDATORY | environ, case.loaded)
+        return case
 
     return loaded
+
+
+def _try_fixes(environ: Mapping[str, str], loaded: Loaded) -> None:
+    """Do what each fix says, as somebody who pastes it: its problem is gone, and it brings none.
+
+    What is left out of an env.list, or has no effect beside what was written, is another line to
+    write; and a value that is none has hidden what it contradicts.
+    """
+    told = loaded.problems or loaded.notes
+    for problem in told:
+        name, before = problem.setting, {(it.setting, it.what) for it in loaded.problems}
+        hides = problem.code in {Code.INVALID_VALUE, Code.UNKNOWN_SETTING, Code.WITHOUT_EFFECT}
+        for written, removed in _ways(problem):
+            gone = {*removed, *([name] if problem.code is Code.UNKNOWN_SETTING else ())}
+            if not environ.keys() >= set(removed):
+                continue  # it was meant by another name, which is a problem of its own
+            lines = {it: text for it, text in environ.items() if it not in gone} | dict(written)
+            after = load(lines)
+            left = after.problems if loaded.problems else (*after.problems, *after.notes)
+            assert (name, problem.what) not in {(it.setting, it.what) for it in left}, (
+                f"{problem.fix} leaves {environ} as it was"
+            )
+            for it in after.problems:
+                is_more = it.code in {Code.MISSING_SETTING, Code.WITHOUT_EFFECT}
+                if hides:
+                    is_more = is_more or it.setting not in written or it.code is not problem.code
+                else:
+                    is_more = is_more and it.setting not in written
+                assert is_more or (it.setting, it.what) in before, (
+                    f"{problem.fix} in {environ} brings: {it.setting} {it.what}"
+                )
+
+
+def _ways(problem: Problem) -> Iterator[tuple[Mapping[str, str], tuple[str, ...]]]:
+    """What a fix has somebody write or remove: what it begins with, and each "or"."""
+    if problem.alternatives.settings:
+        yield problem.alternatives.settings, ()
+    first = re.match(r"remove ([A-Z][A-Z_]+), and (?:set )?", problem.fix)
+    gone = (first[1],) if first else ()
+    for clause in re.split(r"[,;]? or ", problem.fix[first.end() if first else 0 :]):
+        written = assignments(clause)
+        removed = re.match(r"remove ([A-Z][A-Z_]+)", clause)
+        if removed:
+            yield {}, (removed[1],)
+        elif written and (gone or not problem.fix.startswith(clause)):
+            yield written, gone
 
 
 @pytest.fixture

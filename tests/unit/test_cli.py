@@ -28,7 +28,26 @@ def test_an_action_is_missed_like_a_setting(capsys: pytest.CaptureFixture[str]) 
     assert "Create" in problem["fix"]
     assert _run("--output=json") == 2
     told = json.loads(capsys.readouterr().out)["problems"]
-    assert {one["setting"] for one in told} == {"ACTION", *MANDATORY}
+    assert {one["setting"] for one in told} == {"ACTION", "--env-file", *MANDATORY}
+
+
+@pytest.mark.parametrize("lines", [None, "VM_TYPE=g2-standard-8\n"])
+def test_who_has_no_env_list_is_told_so(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    lines: str | None,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if lines:
+        (tmp_path / "env.list").write_text(lines)
+    assert _run("Validate", "--offline", "--output=json") == 2
+    told = json.loads(capsys.readouterr().out)["problems"]
+    assert ("--env-file" in {one["setting"] for one in told}) is (lines is None)
+    (tmp_path / "mine.list").write_text("")
+    _run("Validate", "--env-file", "min.list", "--output=json")
+    (told,) = json.loads(capsys.readouterr().out)["problems"]
+    assert "'mine.list'" in told["fix"]
 
 
 def test_without_arguments_the_action_is_the_environments(

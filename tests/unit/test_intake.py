@@ -65,8 +65,6 @@ EFFECTIVE: dict[str, Any] = {
     "@ ENABLE_QUEUED_PROVISIONING=1 INSTANCE_COUNT=4 GKE_NODE_POOL_COUNT=3 KUEUE_GPU_QUOTA": 24,
     "@ GKE_NODE_POOLS=name=a,vm_type=a2-highgpu-1g,max=5,queued=yes;name=b,vm_type=a2-highgpu-2g"
     ",count=3,queued=yes;name=c,vm_type=a2-highgpu-8g KUEUE_GPU_QUOTA": 19,
-    "MINIMIZE_TERRAFORM_LOGGING": None,
-    "MINIMIZE_TERRAFORM_LOGGING=no MINIMIZE_TERRAFORM_LOGGING": True,
     "ACTION=create ACTION": "Create",
     "GKE_NODE_COUNT_PER_NODE_POOL=3 INSTANCE_COUNT": 3,
     "GKE_ENABLE_COMPACT_PLACEMENT=yes ENABLE_COMPACT_PLACEMENT": True,

@@ -117,6 +117,8 @@ IDLE_MINUTES_TO_AUTOSTOP=30 -> IDLE_TIMEOUT=30m
 IDLE_DURATION=3600 -> IDLE_TIMEOUT=1h
 WALLTIME=12h -> JOB_OPTIONS=--time=12h
 MAX_PRICE=100 -> MAX_HOURLY_COST=100
+BUDGET=500 -> MAX_COST=500
+MAX_BUDGET=500 -> MAX_COST=500
 COMPACT_PLACEMENT=true -> ENABLE_COMPACT_PLACEMENT=yes
 ENABLE_PLACEMENT=true -> ENABLE_COMPACT_PLACEMENT=yes
 DISK_SIZE=500 -> DISK_SIZE_GB=500
@@ -245,7 +247,8 @@ MAX_RUN_DURATION=4 -> '4' has no unit: 4h or 4m? | at least 600 | MAX_RUN_DURATI
 ORCHESTRATOR_TYPE=kubernetes -> ORCHESTRATOR_TYPE=gke
 ORCHESTRATOR_TYPE=slurm -> Cluster Toolkit | ORCHESTRATOR_TYPE=<none, ray, gke>
 SPOT_POLICY=auto -> its name is CAPACITY here | CAPACITY=spot,on_demand
-BUDGET=500 -> is not a setting | --help settings | remove it, or put # before it
+BUDGET=500 -> its name is MAX_COST here | MAX_COST=500
+FROBNICATE=500 -> is not a setting | --help settings | remove it, or put # before it
 GPUS=8 -> SkyPilot | VM_TYPE=a2-highgpu-8g
 GCS_MOUNT_LIST=gs://my-bucket:/mnt -> without gs:// | GCS_MOUNT_LIST=my-bucket:/mnt
 GKE_MAX_NODE_COUNT=4 -> has no effect with ORCHESTRATOR_TYPE=none

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import limits, machines
@@ -34,12 +35,13 @@ def of_pool(pool: NodePool, case: Case) -> Iterator[Finding]:
                 why=why,
                 fix="choose one of them",
             )
-    yield from _flex_compact(pool.vm_type, wanted)
+    for it in (*_flex_compact(pool.vm_type, wanted), *_placement(pool.vm_type, wanted)):
+        # A setting of the whole cluster would not win over the key of a pool.
+        yield replace(it, field=POOL_KEYS[it.field], fix=f"{POOL_KEYS[it.field]}=no")
     if wanted["enable_flex_start"] or wanted["enable_queued_provisioning"]:
         own_run = pool.max_run_duration
         asked = case.settings.max_run_duration if own_run is None else own_run
         yield from _too_short(asked, "a pool of flex start or a queue", fix="10m would pass")
-    yield from _placement(pool.vm_type, wanted)
     if wanted["reservation_name"] and (pool.max_run_duration or case.asked("max_run_duration")):
         yield from _bound_run(pool.vm_type)
 
@@ -193,7 +195,10 @@ def _way(case: Case, machine: MachineType, way: Consumption) -> Iterator[Finding
     field, write = ASKED_FOR[way]
     offers = [it for it in Consumption if it in machine.consumption]
     name = f" for {machine.name}" if write else " on demand"
+    # Two ways exclude each other.
     mend = asking_for(offers)
+    if write and mend:
+        mend = f"remove {case.name(field)}, and {mend} in its place"
     match machine.offered(way):
         case Offered.YES:
             return

@@ -96,16 +96,17 @@ def _sentence(case: Case, finding: Finding) -> str:
     return f"{case.name(finding.field)} {finding.what}"
 
 
-@_PRICES.on("prices", "max_hourly_cost")
+@_PRICES.on("prices", "max_hourly_cost", "max_cost")
 def _limit_without_prices(case: Case) -> Iterator[Finding]:
     settings = case.settings
-    if settings.max_hourly_cost is not None and settings.prices is PriceList.OFF:
-        yield Finding(
-            field="max_hourly_cost",
-            what=f"can't be kept with {case.name('prices')}=off",
-            why="without prices nobody knows what the cluster costs",
-            fix="PRICES=list, or remove MAX_HOURLY_COST",
-        )
+    for name in ("max_hourly_cost", "max_cost"):
+        if case.value(name) is not None and settings.prices is PriceList.OFF:
+            yield Finding(
+                field=name,
+                what=f"can't be kept with {case.name('prices')}=off",
+                why="without prices nobody knows what the cluster costs",
+                fix=f"PRICES=list, or remove {case.name(name)}",
+            )
 
 
 def _needs_of(case: Case, name: str) -> list[str]:

@@ -58,7 +58,8 @@ def _fixed_by_name(case: Case) -> Iterator[Finding]:
             field="instance_count",
             what="sets a fixed number of nodes, with flex start or queued provisioning",
             why="those nodes are created when a job needs them, so their number can't be fixed",
-            fix=f"GKE_MIN_NODE_COUNT=0 and GKE_MAX_NODE_COUNT={settings.instance_count}",
+            fix=f"remove {spelled}, and GKE_MIN_NODE_COUNT=0 and"
+            f" GKE_MAX_NODE_COUNT={settings.instance_count} in its place",
         )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import fabrics, machines, suggestions
+from provision.catalogue.fabrics import Fabric
 from provision.codes import Code
-from provision.settings.choices import NetworkConfig
+from provision.settings.choices import NetworkConfig, asking_for
 from provision.spec.rules.findings import Case, Finding, Rules
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def _unknown_machine(case: Case) -> Iterator[Finding]:
             what=f"is of {title}, which this tool does not set up",
             why=f"{title} machines are Arm and bare metal, bound to a reservation, and their GPUs"
             " have a network of a kind that it does not make",
-            fix="VM_TYPE=a4x-highgpu-4g with a reservation of that; or Cluster Toolkit",
+            fix="VM_TYPE=a4x-highgpu-4g and RESERVATION_NAME=<one of these>; or Cluster Toolkit",
         )
         return
     like = suggestions.like(name)
@@ -173,15 +174,14 @@ def _unknown_machine(case: Case) -> Iterator[Finding]:
     )
 
 
-@RULES.on("vm_type", "network_config")
+@RULES.on("vm_type", "network_config", "instance_count")
 def _interfaces(case: Case) -> Iterator[Finding]:
     machine = machines.lookup(case.settings.vm_type)
     # A GKE cluster always gets the networks that its machine types need.
     if machine is None or case.is_gke:
         return
     if case.settings.network_config is not NetworkConfig.MULTI_NIC:
-        if not case.settings.gpu_subnetworks:
-            yield from _gpus_without_network(case, machine)
+        yield from _gpus_without_network(case, machine)
     elif machine.gpu_network is None and machine.max_nics < fabrics.USUAL_INTERFACES:
         yield Finding(
             field="network_config",
@@ -225,16 +225,35 @@ def _with_interfaces(machine: MachineType) -> str:
 
 
 def _gpus_without_network(case: Case, machine: MachineType) -> Iterator[Finding]:
-    if machine.gpu_network is not None:
-        label = machine.gpu_network.label.upper()
+    """What GPUs of several VMs lack with one interface each, and whether a setting gives it."""
+    settings, fabric = case.settings, fabrics.of_machine(machine)
+    if fabric is None or settings.gpu_subnetworks or settings.instance_count == 1:
+        return
+    stack = fabrics.STACKS[fabric]
+    if not stack.on_vms and stack.measured:
         yield Finding(
             code=Code.SLOWER,
-            field="network_config",
-            what=f"leaves each {machine.name} with one network interface instead of {machine.nics}",
-            why=f"the GPUs of different VMs then communicate only over the first interface, without"
-            f" GPUDirect-{label}",
-            fix=f"GPU_SUBNETWORKS=<{machine.nics - 1} subnetworks of the network's team>"
-            if case.settings.network_config is NetworkConfig.EXISTING
-            else "NETWORK_CONFIG=multi_nic_network",
+            field="vm_type",
+            what=f"has no {stack.title} on VMs: NCCL goes over TCP, at about {stack.measured.tcp:g}"
+            f" GB/s between two of them instead of {stack.measured.fabric:g}",
+            why="it needs Container-Optimized OS, which the nodes of GKE have; NETWORK_CONFIG"
+            " changes nothing about it",
+            fix=f"nothing for work on one machine; for more, a GKE cluster ({asking_for('gke')}),"
+            " or VM_TYPE=a3-megagpu-8g, which has GPUDirect-TCPXO",
             note=True,
         )
+        return
+    fix = "NETWORK_CONFIG=multi_nic_network"
+    if settings.network_config is NetworkConfig.EXISTING:
+        fix = f"GPU_SUBNETWORKS=<{machine.nics - 1} subnetworks of the network's team>"
+    elif settings.secure_boot and fabric is Fabric.TCPXO:
+        fix += " and SECURE_BOOT=no"
+    yield Finding(
+        code=Code.SLOWER,
+        field="network_config",
+        what=f"leaves each {machine.name} with one network interface instead of {machine.nics}",
+        why=f"the GPUs of different VMs then communicate only over the first interface, without"
+        f" {stack.title}",
+        fix=fix,
+        note=True,
+    )

@@ -142,7 +142,8 @@ def _named(case: Case) -> Iterator[Finding]:
                 field=name,
                 what="is required with NETWORK_CONFIG=existing",
                 why="nothing is made there, so what is to be used has to be named",
-                fix=f"{case.name(name)}=<its name>, or NETWORK_CONFIG=new_network",
+                fix=f"{case.name(name)}=<its name>, or "
+                + ("remove NETWORK_CONFIG" if is_gke else "NETWORK_CONFIG=new_network"),
             )
         elif is_existing and name in _RANGES and ranges.own(case.value(name)):
             yield Finding(

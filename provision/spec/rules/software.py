@@ -21,6 +21,8 @@ RULES: Final = Rules()
 _NEED_PROPRIETARY: Final = ", ".join(
     gpu.model for gpu in machines.GPUS.values() if not gpu.open_module
 )
+PROPRIETARY: Final = ("ubuntu-os-cloud", "ubuntu-2204-lts")
+"""Project and family of an image on which start-up installs a driver by the GPU."""
 _FIRST_WITH_TOKENS: Final = (2, 52)
 """Ray's notes of 2.52.0: the first version that asks its clients for a token."""
 # The projects that have, or had, the Deep Learning VM images.
@@ -43,20 +45,28 @@ def _secure_boot(case: Case) -> Iterator[Finding]:
     plain = images.PUBLIC_SYSTEMS.get(project)
     if project == images.DEEP_LEARNING.project or (plain is not None and plain.plain):
         why = f"on images of {project} NVIDIA's driver is built on the VM, and not signed"
+        image = _other_image(case, images.ACCELERATOR.project, images.ACCELERATOR.family)
+        fix = f"{image}, an image of your own with signed drivers, or SECURE_BOOT=no"
     elif (
         settings.network_config is NetworkConfig.MULTI_NIC
         and fabrics.on_vms(machines.lookup(settings.vm_type)) is Fabric.TCPXO
     ):
         why = "GPUDirect-TCPXO needs a kernel module that is built on the VM, and not signed"
+        fix = "SECURE_BOOT=no"
     else:
         return
     yield Finding(
         field="secure_boot",
         what="asks for an image whose drivers are signed",
         why=why,
-        fix=f"IMAGE_PROJECT={images.ACCELERATOR.project} and IMAGE_FAMILY_NAME="
-        f"{images.ACCELERATOR.family}, an image of your own with signed drivers, or SECURE_BOOT=no",
+        fix=fix,
     )
+
+
+def _other_image(case: Case, project: str, family: str) -> str:
+    """How to ask for the newest image of a family, in place of one that is named."""
+    asked = f"IMAGE_PROJECT={project} and IMAGE_FAMILY_NAME={family}"
+    return f"remove IMAGE_NAME, and set {asked}" if case.asked("image_name") else asked
 
 
 @RULES.on()
@@ -98,8 +108,8 @@ def _driver(case: Case) -> Iterator[Finding]:
             what=f"is required for {gpu.name}, or IMAGE_FAMILY_NAME is",
             why="Google's current images have NVIDIA's open kernel module, which does not support"
             f" {_NEED_PROPRIETARY}: nvidia-smi would find no GPU",
-            fix="IMAGE_PROJECT=ubuntu-os-cloud and IMAGE_FAMILY_NAME=ubuntu-2204-lts, on which"
-            " start-up installs the proprietary driver, or ACCELERATOR_TYPE=nvidia-tesla-t4",
+            fix=f"{_other_image(case, *PROPRIETARY)}, on which start-up installs the proprietary"
+            " driver, or ACCELERATOR_TYPE=nvidia-tesla-t4 and GPU_COUNT=1",
         )
     elif images.has_open_module(case.value(named)):
         yield Finding(
@@ -108,8 +118,8 @@ def _driver(case: Case) -> Iterator[Finding]:
             what=f"probably has no driver for {gpu.name}",
             why="Google's images with driver 570 or later have NVIDIA's open kernel module, as"
             f" far as is known, which does not support {_NEED_PROPRIETARY}",
-            fix="IMAGE_PROJECT=ubuntu-os-cloud and IMAGE_FAMILY_NAME=ubuntu-2204-lts, on which"
-            " start-up installs the proprietary driver",
+            fix=f"{_other_image(case, *PROPRIETARY)}, on which start-up installs the proprietary"
+            " driver",
             note=True,
         )
 
@@ -124,7 +134,7 @@ def _idle(case: Case) -> Iterator[Finding]:
             field="idle_timeout",
             what="can't be combined with ENABLE_FLEX_START",
             why="Google starts no VM of flex start again that was off: it comes by a new request",
-            fix="MAX_RUN_DURATION=12h, which ends them; or remove IDLE_TIMEOUT",
+            fix="remove IDLE_TIMEOUT; MAX_RUN_DURATION ends them",
         )
     elif settings.enable_spot:
         yield Finding(

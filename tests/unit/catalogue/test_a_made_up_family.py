@@ -60,7 +60,7 @@ def test_validate_knows_its_gpus_its_disks_and_the_ways_to_get_it() -> None:
         ({"DISK_TYPE": "pd-ssd"}, "z9-megagpu machines boot from hyperdisk-balanced"),
         ({"ENABLE_SPOT": "no"}, "is available as: spot or flex start"),
         ({"VM_TYPE": "z9-megagpu-5g"}, "VM_TYPE"),
-        ({"NETWORK_CONFIG": "new_network"}, "GPUDirect-TCPXO"),
+        ({"NETWORK_CONFIG": "new_network", "INSTANCE_COUNT": "2"}, "GPUDirect-TCPXO"),
     ):
         (problem,) = _problems(**{**multi_nic, **env})
         assert said in problem

@@ -68,7 +68,6 @@ Start -> 'Start' is not an action; …; did you mean Create?
 Craete -> 'Craete' is not an action; …; did you mean Create?
 bash -> 'bash' is not an action; …; did you mean Debug?
 frobnicate -> 'frobnicate' is not an action; …; --help explains the actions
-help -> 'help' is not an action; …; did you mean --help?
 Settings -> 'Settings' is not an action; …; did you mean --help settings?
 version -> 'version' is not an action; …; did you mean --version?
 Create Destroy -> there are 2 actions: Create, Destroy; a run can do only one action; write one
@@ -87,12 +86,13 @@ Run bash train.sh --lr 0.1 -> the job's command begins with 'bash', without a --
 Run train.py --lr 0.1 --yes -> the job's command begins with 'train.py', without a -- before it;
     the options of a command can't be told from this program's own; Run -- train.py --lr 0.1
     --yes
+Validate -v -> '-v' is not an option; did you mean --full or --version, or docker's -v, which
+    stands before the image's name?
 Run Destroy -> there are 2 actions: Run, Destroy; a run can do only one action; write one
     action, and run the program again for the other
 Create INSTANCE_COUNT=2 -> 'INSTANCE_COUNT' is set on the command line; settings are read from
     the env.list and the environment; write it to the env.list; with docker, use -e NAME=value
     before the image's name
-Delete --help -> 'Delete' is not an action; …; did you mean Destroy?
 # Scenarios.
 --rehearse stockout Create -> 'stockout' after --rehearse is not an action; a scenario must
     follow --rehearse with =, because it is optional; did you mean --rehearse=stockout?
@@ -102,8 +102,8 @@ Create --rehearse flaky,slow -> 'flaky,slow' after --rehearse is not an action; 
 # Options that mean nothing to the action.
 Status --copy /nonexistent --offline -> Status does not support --copy; it is for Create,
     Validate, Plan, Debug and Run; remove it; Status --help shows the options of Status ->
-    Status does not support --offline; it is for Validate; remove it; Status --help shows the
-    options of Status
+    Status does not support --offline; it is for Validate and Offers; remove it; Status --help
+    shows the options of Status
 --yes plan -> Plan does not support --yes; it is for Create, Destroy, Run, Cancel and Bake;
     remove it; Plan --help shows the options of Plan
 # All at once.
@@ -164,7 +164,7 @@ def test_the_actions_of_every_option_are_these() -> None:
         "--yes": ["Bake", "Cancel", "Create", "Destroy", "Run"],
         "--all": ["Cancel"],
         "--full": ["Bake", "Create", "Debug", "Destroy", "Plan", "Status"],
-        "--offline": ["Validate"],
+        "--offline": ["Offers", "Validate"],
         "--break-lock": ["Bake", "Create", "Destroy", "Run"],
         "--replace-vms": ["Create"],
         "--report": ["Create", "Plan"],
@@ -259,9 +259,10 @@ def test_options_of_a_run_and_of_a_test_are_read_by_the_rules_of_settings() -> N
 def test_behind_two_dashes_there_are_no_options_and_help_goes_before_all_others() -> None:
     (problem,) = _read("Create -- --yes").problems
     assert problem.what == "'--yes' is not an action"
-    for text in ("--help settings", "SETTINGS --help", "-h settings"):
+    for text in ("--help settings", "settings --help", "-h settings", "help settings"):
         assert _read(text).problems == ()
-        assert _read(text).options.about_settings
+        assert _read(text).options.topic == "settings"
+    assert _read("Help").options.given == {Option.HELP: ""}
     line = _read("Status --copy x --help")
     assert line.problems == ()
     assert line.options.action is Action.STATUS
@@ -270,7 +271,7 @@ def test_behind_two_dashes_there_are_no_options_and_help_goes_before_all_others(
 def test_the_settings_can_be_read_unless_an_argument_is_not_understood() -> None:
     for text in ("Craete", "Create Destroy", "Status --yes", "frobnicate"):
         assert _read(text).understood, text
-    for text in ("--evn-file x Create", "Create my.list", "--env-file", "Create ZONE=z", "help"):
+    for text in ("--evn-file x Create", "Create my.list", "--env-file", "Create ZONE=z"):
         assert not _read(text).understood, text
 
 

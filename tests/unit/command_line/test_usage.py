@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from provision import cli
+from provision.codes import ExitCode
 from provision.command_line import Option, usage
 from provision.settings import documentation
 from provision.settings.choices import Action
@@ -62,3 +64,50 @@ def test_the_page_to_read_on_exists(action: Action) -> None:
     (page,) = [word for word in SCREENS[str(action)].split() if word.startswith("docs/")]
 
     assert (ROOT / page.rstrip(",")).is_file()
+
+
+@pytest.mark.parametrize("topic", [*documentation.TOPICS, *(str(int(it)) for it in ExitCode)])
+def test_each_name_of_the_reference_can_be_looked_up(
+    topic: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["--help", topic], {}) == 0
+    said = capsys.readouterr().out
+    assert topic == "settings" or said.startswith(f"{topic}  ")
+    prose = [line for line in said.splitlines() if "=" not in line and "gcloud" not in line]
+    assert max(map(len, prose)) <= 80
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--help AUTOSTOP", "AUTOSTOP is IDLE_TIMEOUT here."),
+        ("help max-run-duration", "MAX_RUN_DURATION  (default"),
+        ("--help TEST_NODES", "is no setting any more: it is an option of Test"),
+        ("--help JOB_TIME", "JOB_TIME is JOB_OPTIONS here."),
+        ("--help GCS_PATH", "use TERRAFORM_GCS_PATH"),
+        ("--help NFS_FILESTORE_LIST", "NFS_FILESHARE_LIST  (default"),
+        ("--help cost-limit", "exit code 2; not without a change"),
+        ("--help 7", "stock-out"),
+    ],
+)
+def test_other_spellings_lead_to_what_they_mean(
+    words: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(words.split(), {}) == 0
+    assert said in " ".join(capsys.readouterr().out.split()).replace(" (default", "  (default")
+
+
+@pytest.mark.parametrize(
+    ("topic", "fix"),
+    [
+        ("stokout", "did you mean stock-out?"),
+        ("MAX_RUN_DURATIO", "did you mean MAX_RUN_DURATION?"),
+        ("Delete", "did you mean Destroy?"),
+        ("nonsense", "--help settings all settings"),
+    ],
+)
+def test_what_cannot_be_looked_up_gets_the_nearest_name(
+    topic: str, fix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["--help", topic], {}) == 2
+    assert fix in capsys.readouterr().err

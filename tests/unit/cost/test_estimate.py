@@ -84,7 +84,6 @@ def test_a_hyperdisk_is_billed_for_what_google_provisions_unasked() -> None:
         ({"disk_type": "pd-extreme"}, PartKind.DISKS),
         ({"nfs_fileshare_list": "/mnt/x:ENTERPRISE:1024"}, PartKind.SHARES),
         ({"zone": "europe-west4-a", "nfs_fileshare_list": "/mnt/x:BASIC_SSD"}, PartKind.SHARES),
-        ({"enable_spot": "yes"}, PartKind.ADDRESSES),
     ],
 )  # fmt: skip
 def test_what_has_no_price_is_named_and_the_rest_is_still_summed(

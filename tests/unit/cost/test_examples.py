@@ -33,6 +33,7 @@ N1_STANDARD_2_T4 = 2 * 0.031611 + 7.5 * 0.004237 + 0.35
 E2_STANDARD_4 = 4 * 0.0218116 + 16 * 0.0029235
 E2_STANDARD_2_SPOT = 2 * 0.01309 + 8 * 0.001754
 ADDRESS = NAT_ADDRESS = 0.005
+SPOT_ADDRESS = 0.0025
 BEHIND_NAT = 0.0014
 GKE = 0.1
 # USD a month for a GiB.
@@ -43,9 +44,9 @@ HYPERDISK_100 = 100 * 0.08 + 600 * 0.005 + 150 * 0.04
 HYPERDISK_2000 = 2000 * 0.08 + 12000 * 0.005 + 2260 * 0.04
 
 
-def vm(hourly: float, disk: float) -> float:
+def vm(hourly: float, disk: float, address: float = ADDRESS) -> float:
     """The month of a VM with an external address."""
-    return MONTH * (hourly + ADDRESS) + disk
+    return MONTH * (hourly + address) + disk
 
 
 def node(hourly: float, disk: float) -> float:
@@ -132,17 +133,11 @@ BILLS = {
     ),
     "ray-gcs-filestore": always(4 * vm(A2_HIGHGPU_1G, 2000 * SSD) + 2560 * BASIC_SSD),
     "reservation": always(2 * vm(A2_ULTRAGPU_8G, 500 * SSD)),
-    # The list has no price for the addresses of Spot VMs.
-    "spot": always(2 * (vm(G2_STANDARD_24_SPOT, 2000 * SSD) - MONTH * ADDRESS)),
-    "fine-tune": always(2 * (vm(G2_STANDARD_24_SPOT, 2000 * SSD) - MONTH * ADDRESS)),
-    "batch-inference": always(4 * (vm(G2_STANDARD_24_SPOT, 2000 * SSD) - MONTH * ADDRESS)),
+    "spot": always(2 * vm(G2_STANDARD_24_SPOT, 2000 * SSD, SPOT_ADDRESS)),
+    "fine-tune": always(2 * vm(G2_STANDARD_24_SPOT, 2000 * SSD, SPOT_ADDRESS)),
+    "batch-inference": always(4 * vm(G2_STANDARD_24_SPOT, 2000 * SSD, SPOT_ADDRESS)),
     "ray-train": always(4 * vm(A2_HIGHGPU_1G, 2000 * SSD)),
     "jax": always(2 * vm(A2_HIGHGPU_8G, 2000 * SSD)),
-}
-UNKNOWN = {
-    "fine-tune": ("2 x external address",),
-    "spot": ("2 x external address",),
-    "batch-inference": ("4 x external address",),
 }
 ESTIMATED = {
     "gke-a3-ultra-flex-queued",
@@ -178,7 +173,7 @@ def test_an_example_costs_what_a_person_would_add_up(path: Path) -> None:
     in_all = None if cost.at_most_in_all is None else float(cost.at_most_in_all)
     assert in_all == (bill.in_all if bill.in_all is None else pytest.approx(bill.in_all, abs=0.01))
     assert cost.now.per_day == 24 * cost.now.per_hour
-    assert cost.now.unknown == cost.most.unknown == UNKNOWN.get(name, ())
+    assert cost.now.unknown == cost.most.unknown == ()
     assert cost.most.is_estimate is (name in ESTIMATED)
     assert not cost.now.is_estimate
 

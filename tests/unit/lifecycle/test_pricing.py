@@ -65,7 +65,8 @@ def test_what_costs_more_than_the_limit_is_refused_with_its_cost(validated: Any)
 
 
 def test_with_a_limit_an_unknown_price_is_a_problem_and_each_is_named(validated: Any) -> None:
-    unknown = {"ENABLE_SPOT": "yes", "NFS_FILESHARE_LIST": "/mnt/x:ENTERPRISE:1024"}
+    shares = "/mnt/x:ENTERPRISE:1024,/mnt/y:ENTERPRISE:1024"
+    unknown = {"ENABLE_SPOT": "yes", "NFS_FILESHARE_LIST": shares}
     assert validated(**unknown)[0] == 0
     code, document = validated(**unknown, MAX_HOURLY_COST="1")
     assert code == 2
@@ -73,9 +74,85 @@ def test_with_a_limit_an_unknown_price_is_a_problem_and_each_is_named(validated:
         "cost-limit", "price-unknown", "price-unknown"
     ]  # fmt: skip
     named = " ".join(problem["what"] for problem in document["problems"])
-    assert "Filestore ENTERPRISE" in named
-    assert "external address" in named
+    assert "/mnt/x" in named
+    assert "/mnt/y" in named
     assert "PRICES=live" in document["problems"][1]["fix"]
+
+
+def test_a_limit_of_the_whole_ends_vms_whose_end_was_open(validated: Any) -> None:
+    vms = {"VM_TYPE": "a3-highgpu-8g", "ENABLE_FLEX_START": "yes", "MAX_COST": "500"}
+    code, document = validated(**vms)
+    assert code == 0
+    seconds = document["settings"]["MAX_RUN_DURATION"]
+    assert seconds == 12 * 3600
+    assert 460 < document["cost"]["at_most_in_all"] <= 500
+    (note,) = [it for it in document["notes"] if it["setting"] == "MAX_COST"]
+    assert "delete each VM 12 h" in note["what"]
+    # What the note says to write changes nothing.
+    again = validated(**vms, MAX_RUN_DURATION=note["alternatives"]["settings"]["MAX_RUN_DURATION"])
+    assert (again[0], again[1]["cost"]) == (0, document["cost"])
+    assert "MAX_COST" not in {it["setting"] for it in again[1]["notes"]}
+    # An end that nobody asked for is no longer than what Google allows.
+    assert validated(MAX_COST="1000000")[1]["settings"]["MAX_RUN_DURATION"] == 7 * 86400
+
+
+GKE = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-8"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "what", "fix"),
+    [
+        ({"VM_TYPE": "a3-highgpu-8g", "MAX_RUN_DURATION": "2d"}, "up to $4,270.12 in all", "5h"),
+        ({"VM_TYPE": "a3-highgpu-8g", "INSTANCE_COUNT": "64"}, "Nothing ends", ""),
+        (GKE, "Nothing ends", "d"),
+        (GKE | {"ENABLE_QUEUED_PROVISIONING": "yes", "GKE_MAX_NODE_COUNT": "9",
+                "GKE_MIN_NODE_COUNT": "0"}, "in all", ""),
+        ({"VM_TYPE": "a3-ultragpu-8g", "RESERVATION_NAME": "r"}, "costs is unknown", ""),
+    ],
+)  # fmt: skip
+def test_what_costs_more_in_all_is_refused_with_the_longest_time_that_fits(
+    validated: Any, settings: dict[str, str], what: str, fix: str
+) -> None:
+    code, document = validated(**settings, MAX_COST="500")
+    (problem,) = document["problems"]
+    assert (code, problem["setting"]) == (2, "MAX_COST")
+    assert what in problem["what"]
+    written = problem["alternatives"]["settings"]
+    assert bool(written.get("MAX_RUN_DURATION")) is bool(fix)
+    if fix:
+        assert written["MAX_RUN_DURATION"].endswith(fix[-1]) or fix == "5h"
+        assert validated(**settings | written, MAX_COST="500")[0] == 0
+
+
+def test_what_is_billed_beside_the_machines_counts_as_long_as_they_run(validated: Any) -> None:
+    vm = {"VM_TYPE": "g2-standard-8", "MAX_RUN_DURATION": "10h", "MAX_COST": "20"}
+    assert validated(**vm)[0] == 0
+    code, document = validated(**vm, NFS_FILESHARE_LIST="/mnt/x:BASIC_SSD")
+    assert (code, _codes(document)) == (2, [("cost-limit", "MAX_COST")])
+
+
+def test_both_limits_tell_of_an_unknown_price_once(validated: Any) -> None:
+    lines = {"NFS_FILESHARE_LIST": "/mnt/x:ENTERPRISE:1024", "MAX_RUN_DURATION": "1h"}
+    code, document = validated(**lines, MAX_COST="500", MAX_HOURLY_COST="50")
+    assert (code, _codes(document)) == (2, [("price-unknown", "MAX_HOURLY_COST")])
+    code, document = validated(MAX_COST="500", PRICES="off")
+    assert (code, _codes(document)) == (2, [("conflicting-settings", "MAX_COST")])
+
+
+def test_validate_says_what_it_costs(capsys: pytest.CaptureFixture[str]) -> None:
+    ends = {"MAX_RUN_DURATION": "2d", "NFS_FILESHARE_LIST": "/mnt/x:ENTERPRISE:1024"}
+    assert cli.main(["Validate", "--offline"], MANDATORY | ends) == 0
+    said = capsys.readouterr().out
+    assert "costs      at least $7.82/h, $188/day; at most $375 until they end" in said
+    assert "unknown    the price of Filestore ENTERPRISE" in said
+    cli.main(["Validate", "--offline"], MANDATORY | {"PRICES": "off"})
+    assert "costs" not in capsys.readouterr().out
+
+
+def test_a_spot_vm_with_its_address_is_within_a_limit(validated: Any) -> None:
+    spot = {"VM_TYPE": "g2-standard-8", "ENABLE_SPOT": "yes", "MAX_HOURLY_COST": "2"}
+    code, document = validated(**spot)
+    assert (code, document["cost"]["most"]["unknown"]) == (0, [])
 
 
 def test_a_limit_is_an_amount_in_dollars_and_without_prices_contradicts_itself(

@@ -82,7 +82,7 @@ def test_a_file_is_written_with_todays_lists_and_what_has_changed_is_said(
     assert (new.source.date, kept.source.date) == (written.zones.date, "2026-07-30")
     assert kept == prices.listed().find(machine, "us-west4", Consumption.SPOT)
     assert "machine a2-highgpu-1g, spot: other us-central1, us-east1, us-west1" in told
-    assert "external address, spot: new *" in told
+    assert "Filestore BASIC_SSD, on-demand: new us-east1, us-west1" in told
     # One price that holds everywhere takes the place of all.
     assert not [it for it in told if it.startswith("control plane")]
 

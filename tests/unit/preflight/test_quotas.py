@@ -3,7 +3,7 @@
 import dataclasses
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -12,6 +12,7 @@ from provision.catalogue import names
 from provision.errors import Problem
 from provision.google.owner import MARKER, Owner
 from provision.preflight import quotas
+from provision.preflight.check import Answers
 from provision.settings.model import Settings
 from provision.spec.capacity import Mode
 from provision.spec.pools import group
@@ -71,7 +72,7 @@ def test_a_quota_that_is_one_too_small_is_told_with_limit_usage_and_link(
 
 
 TABLE = """
-limit-all GPUS_ALL_REGIONS 1 :: -> REGION: GPUS_ALL_REGIONS in all regions
+limit-all GPUS_ALL_REGIONS 1 :: -> VM_TYPE: GPUS_ALL_REGIONS in all regions
 @REQUESTS = {"consumerQuotaLimits": [{"quotaBuckets": [{"effectiveLimit": "0"}]}]} ::
     enable_flex_start=yes max_run_duration=1d -> VM_TYPE: ACTIVE_RESIZE_REQUESTS
 # Who has no preemptible CPUs uses the standard ones.
@@ -79,7 +80,7 @@ limit-all GPUS_ALL_REGIONS 1 :: -> REGION: GPUS_ALL_REGIONS in all regions
 @N1; limit PREEMPTIBLE_CPUS 24; limit CPUS 4 :: @PLAIN enable_spot=yes --
 # Machines that include GPUs need the quota of these alone.
 limit A2_CPUS 0; limit PREEMPTIBLE_CPUS 0; limit-all CPUS_ALL_REGIONS 1 :: --
-@N1; limit-all CPUS_ALL_REGIONS 1 :: @PLAIN -> REGION: the quota CPUS_ALL_REGIONS
+@N1; limit-all CPUS_ALL_REGIONS 1 :: @PLAIN -> VM_TYPE: the quota CPUS_ALL_REGIONS
 # A reservation has used the quota of its machines.
 limit NVIDIA_A100_GPUS 0 :: reservation_name=mine skip_checks=reservation --
 # The room to grow of a pool is worth a note alone.
@@ -360,3 +361,15 @@ def test_filestores_quota_is_a_note_where_no_api_tells_it(google: Google) -> Non
     assert "could not check whether Filestore's quota" in note.what
     assert "gcloud services enable cloudquotas.googleapis.com" in note.fix
     assert google.asked[f"{PROJECT}/locations/-/instances"] == 0
+
+
+@pytest.mark.parametrize(
+    ("preemptible", "found"), [(False, ("NVIDIA_L4_GPUS", 8, 3)), (True, None)]
+)
+def test_the_quota_of_a_gpu_is_told_without_a_cluster(
+    google: Google, *, preemptible: bool, found: tuple[str, int, int] | None
+) -> None:
+    google.limit("NVIDIA_L4_GPUS", 8, usage=3)
+    place = quotas.Region(Answers(cast("Any", google)), "my-project", REGION.rpartition("/")[2])
+    told = quotas.of_gpus(place, catalogue.GPUS["nvidia-l4"], 2, preemptible=preemptible)
+    assert (told and (told.metric, told.limit, told.used)) == found

@@ -148,7 +148,7 @@ def test_a_line_that_is_no_assignment_is_a_problem_with_its_number_and_no_creden
     assert case["INSTANCE_COUNT"] == (2 if lines.startswith("INSTANCE_COUNT=2") else 1)
 
 
-@pytest.mark.parametrize("name", ["FAVOURITE_COLOUR", "BUDGET", "MAX_COST", "AUTODOWN", "RUN"])
+@pytest.mark.parametrize("name", ["FAVOURITE_COLOUR", "AUTODOWN", "TIME_LIMIT", "RUN"])
 def test_a_name_in_the_file_that_is_no_setting_is_an_error(in_file: InFile, name: str) -> None:
     case = in_file(f"{name}=500\n", AIINFRA_IMAGE="yes", CI="true")
 
@@ -169,12 +169,12 @@ def test_what_other_programs_have_in_an_environment_is_ignored_in_a_file_with_a_
 
 def test_no_unknown_name_keeps_a_cluster_from_being_destroyed(tmp_path: Path) -> None:
     path = tmp_path / "env.list"
-    path.write_text("BUDGET=500\n")
+    path.write_text("AUTODOWN=500\n")
 
     loaded = load(MANDATORY, path, only=["PROJECT_ID", "NAME_PREFIX", "ZONE"])
 
     assert not loaded.problems
-    assert [note.setting for note in loaded.notes] == ["BUDGET"]
+    assert [note.setting for note in loaded.notes] == ["AUTODOWN"]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from provision.documents.changes import Changes
+from provision.documents.plan import Changes
 from provision.terraform import plan as plans
 
 GROUP = "google_compute_instance_group_manager"

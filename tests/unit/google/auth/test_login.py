@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from provision.errors import CredentialsError
 from provision.google import auth
 from tests.unit.google.auth.conftest import refused
 
@@ -50,4 +51,15 @@ def test_a_pipeline_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     environ = _gcloud(tmp_path, 'echo >"$0.asked"')
 
     assert refused(environ).what == "No Google credentials were found"
+    assert list((tmp_path / "bin").iterdir()) == [tmp_path / "bin" / "gcloud"]
+
+
+def test_who_only_looks_at_prices_is_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auth, "_has_terminal", lambda: True)
+    environ = _gcloud(tmp_path, 'echo >"$0.asked"')
+
+    with pytest.raises(CredentialsError, match="No Google credentials"):
+        auth.credentials(environ, offers_login=False)
     assert list((tmp_path / "bin").iterdir()) == [tmp_path / "bin" / "gcloud"]

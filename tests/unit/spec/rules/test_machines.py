@@ -39,10 +39,18 @@ VM_TYPE=a2-highgpu-3g ~> VM_TYPE: does not know | did you mean a2-highgpu-2g or 
 @MULTI VM_TYPE=(g2-standard-8|g4-standard-48)
     ~> NETWORK_CONFIG: gives each VM 4 more network interfaces, which nothing uses
     | NCCL is told the first interface | NETWORK_CONFIG=new_network
-VM_TYPE=a3-megagpu-8g NETWORK_CONFIG=(default_network|new_network)
+VM_TYPE=a3-megagpu-8g INSTANCE_COUNT=2 NETWORK_CONFIG=(default_network|new_network)
     ~> NETWORK_CONFIG: one network interface instead of 9 | GPUDirect-TCPXO
     | NETWORK_CONFIG=multi_nic_network
-VM_TYPE=a3-megagpu-8g ~> NETWORK_CONFIG: one network interface instead of 9
+VM_TYPE=a3-megagpu-8g INSTANCE_COUNT=2 ~> NETWORK_CONFIG: one network interface instead of 9
+# one VM has no other's GPUs to reach, and no setting gives VMs of A3 High their network
+VM_TYPE=(a3-megagpu-8g|a3-highgpu-8g) -- NETWORK_CONFIG, VM_TYPE
+VM_TYPE=a3-highgpu-8g INSTANCE_COUNT=2 NETWORK_CONFIG=(new_network|multi_nic_network)
+    -- NETWORK_CONFIG
+VM_TYPE=a3-highgpu-8g INSTANCE_COUNT=2 NETWORK_CONFIG=new_network
+    ~> VM_TYPE: GPUDirect-TCPX on VMs | about 24 GB/s | instead of 83 | a GKE cluster
+SECURE_BOOT=yes VM_TYPE=a3-megagpu-8g INSTANCE_COUNT=2 @SIGNED
+    ~> NETWORK_CONFIG: NETWORK_CONFIG=multi_nic_network and SECURE_BOOT=no
 @MULTI VM_TYPE=(a3-megagpu-8g|a9-highgpu-8g) -- NETWORK_CONFIG
 VM_TYPE=g2-standard-4 NETWORK_CONFIG=new_network -- NETWORK_CONFIG
 @GKE VM_TYPE=(a3-megagpu-8g|g2-standard-4) -- NETWORK_CONFIG
@@ -56,6 +64,7 @@ VM_TYPE=g4-standard-192 ENABLE_SPOT=yes -- VM_TYPE
     TABLE,
     GKE="ORCHESTRATOR_TYPE=gke",
     MULTI="NETWORK_CONFIG=multi_nic_network",
+    SIGNED="IMAGE_PROJECT=ubuntu-os-accelerator-images IMAGE_NAME=u",
     N1="VM_TYPE=n1-standard-8",
     T4="ACCELERATOR_TYPE=nvidia-tesla-t4 GPU_COUNT=1",
 )
