@@ -71,7 +71,8 @@ _OF_WHAT_EXISTS = {
     **dict.fromkeys((Action.DESTROY, Action.STATUS), _IDENTITY),
     Action.TEST: (*_IDENTITY, "TEST_NODES", "TEST_POOL", "TEST_CORDON"),
     **dict.fromkeys((Action.JOBS, Action.CANCEL), _IDENTITY),
-    Action.SSH: (*_IDENTITY, "SSH_FORWARD"),
+    Action.SSH: (*_IDENTITY, "SSH_RANK", "SSH_FORWARD"),
+    Action.FETCH: (*_IDENTITY, "FETCH_RANK"),
     Action.LOGS: (*_IDENTITY, "LOG_RANK", "LOG_TAIL"),
     Action.RUN: _OF_A_JOB,
     Action.OFFERS: ("ACTION", "MAX_RUN_DURATION"),
@@ -221,6 +222,7 @@ def _act(
         others=options.others,
         every=Option.ALL in options.given,
         command=options.command,
+        config=options.given.get(Option.CONFIG),
         env=options.env,
         secrets=options.secrets,
         page=options.report,
@@ -328,7 +330,7 @@ def _env_file(options: Options, environ: Mapping[str, str]) -> Path | None:
     return options.env_file or (None if said or not _ENV_FILE.is_file() else _ENV_FILE)
 
 
-def _perform(context: Context) -> bool | None:  # noqa: C901 - a row for each action
+def _perform(context: Context) -> bool | None:  # noqa: C901, PLR0912 - a row for each action
     """Run the action; returns whether a Plan found changes, or a Status something broken.
 
     None of a Status that could not look at everything, and found nothing broken.
@@ -370,6 +372,10 @@ def _perform(context: Context) -> bool | None:  # noqa: C901 - a row for each ac
             from provision.actions import jobs
 
             jobs.act(context, action)
+        case Action.FETCH:
+            from provision.actions.fetch import fetch
+
+            fetch(context)
         case Action.SSH:
             from provision.actions.ssh import ssh
 

@@ -65,7 +65,8 @@ class Context:
     again: str = ""  # the job that is run again (`--again`); "" for a new one
     ray: bool = False  # whether a job is one of Ray's on GKE (`--ray`)
     job: str = ""  # the job, VM or image that the command line names; "" for none
-    others: tuple[str, ...] = ()  # the jobs that it names behind that one
+    # the jobs that it names behind that one; of Fetch, path and destination
+    others: tuple[str, ...] = ()
     every: bool = False  # whether all jobs are meant (`--all`)
     command: tuple[str, ...] = ()  # the job's program and its arguments, which stand behind `--`
     # the job's variables on the command line (`--env`)
@@ -75,6 +76,8 @@ class Context:
     guesses: tuple[Problem, ...] = ()  # notes from dated lists, to tell where Google is not asked
     # principals that may change states on purpose, by the file of TEAM_DEFAULTS
     state_writers: tuple[str, ...] = ()
+    # where the configuration of ssh goes (`--config`), "" for the screen; None if none is asked for
+    config: str | None = None
     page: Path | None = None  # the file to write the report's page to (`--report`); None for none
     certificates: str | None = None  # what CA_BUNDLE holds; None for none
     today: dt.date = field(default_factory=lambda: dt.datetime.now(tz=dt.UTC).date())
@@ -91,8 +94,11 @@ class Context:
 
     @property
     def seconds(self) -> float:
-        """The seconds of cloud time since the run began, but for those of people's answers."""
-        return self.clock.cloud(time.monotonic() - self.begun - self.console.asked)
+        """The seconds since the run began, of the cloud's time where it waited for the cloud.
+
+        Those of people's answers do not count.
+        """
+        return time.monotonic() - self.begun - self.console.asked + self.stages.ahead
 
     @property
     def location(self) -> StateLocation:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from provision.documents.cost import Cost, Offer
     from provision.documents.deployed import Deployed, Ending, OlderMachine
     from provision.documents.image import BootImage, OwnImage
-    from provision.documents.job import Job
+    from provision.documents.job import Fetched, Job
     from provision.documents.plan import Backend, Changes, Plan
     from provision.documents.run import Run, SettingValues, TerraformOutputs, TerraformVariables
     from provision.documents.status import Status
@@ -63,6 +63,7 @@ class Report:
     # the permissions of a custom role for this env.list (`Validate --role`)
     role: Sequence[str] | None = None
     jobs: Sequence[Job] | None = None  # the jobs that the action is about
+    fetched: Fetched | None = None  # what of a job was copied here
     timeline: list[Stage] | None = None  # the stages of the run, in the order in which they began
     # what the cluster consists of, before there is a plan; programs find it in that
     topology: Topology | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import shutil
 import signal
 import sys
 import threading
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rehearsal import clock, inventory, page, session, story
-from rehearsal.cloud import faults, scenarios
+from rehearsal.cloud import faults, real_programs, scenarios
 from rehearsal.errors import RehearsalError, UnknownFault
 
 if TYPE_CHECKING:
@@ -141,6 +142,7 @@ def _kept(lines: list[str]) -> str:
 def _forget(folder: Path) -> None:
     for path in (*folder.glob(f"{session.DATABASE}*"), folder / session.LOG, folder / clock.FILE):
         path.unlink(missing_ok=True)
+    shutil.rmtree(folder / real_programs.PLACE, ignore_errors=True)
 
 
 def main() -> None:

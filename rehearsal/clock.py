@@ -4,8 +4,9 @@ One variable of the environment says how many seconds of ours a second of Google
 means that everything is done at once. Another names a file beside the cloud's memory, which says by
 how much its time is behind ours, and since when it stands still, if it does: while no cloud is
 served, and while the program waits for an answer of a person, until the next request of anybody;
-`serve` lets it go on in any case.
-Whoever waits for the cloud reads both, too.
+`serve` lets it go on in any case. While programs of jobs are really run, it goes as fast as ours:
+it stands from one request to the next, and as much of that counts as makes it so. Whoever waits for
+the cloud reads both, too.
 """
 
 from __future__ import annotations
@@ -41,11 +42,14 @@ def stand(file: Path) -> None:
         _write(file, behind, time.time())
 
 
-def go(file: Path) -> float:
-    """Let time go on where it stands still; the moment that it is."""
+def go(file: Path, share: float = 0.0) -> float:
+    """Let time go on where it stands still; the moment that it is.
+
+    `share`: the part of the time that it stood which counts all the same.
+    """
     behind, since = _read(file)
     if since:
-        _write(file, behind + time.time() - since, 0.0)
+        _write(file, behind + (time.time() - since) * (1 - share), 0.0)
     return now(file)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING, Final
@@ -89,15 +90,21 @@ def _runs(line: str) -> Iterator[tuple[frozenset[int], str]]:
 def _rows(
     runs: Sequence[tuple[frozenset[int], str]], columns: int
 ) -> list[list[tuple[frozenset[int], str]]]:
-    """The runs of one line as rows that are no wider than the terminal, as that breaks them."""
+    """The runs of one line as rows that are no wider than the terminal, broken at blanks."""
+    text = "".join(part for _, part in runs)
+    breaks, row = [], 0
+    while len(text) - row > columns:
+        blank = text.rfind(" ", row, row + columns + 1)
+        row = blank + 1 if blank > row and text[row:blank].strip() else row + columns
+        breaks.append(row)
     rows: list[list[tuple[frozenset[int], str]]] = [[]]
-    room = columns
-    for codes, text in runs:
-        left = text
-        while left:
-            if not room:
+    at = 0
+    for codes, part in runs:
+        cuts = [it - at for it in breaks if at <= it < at + len(part)]
+        for number, (begin, end) in enumerate(itertools.pairwise([0, *cuts, len(part)])):
+            if number:
                 rows.append([])
-                room = columns
-            rows[-1].append((codes, left[:room]))
-            left, room = left[room:], room - len(left[:room])
+            if part[begin:end]:
+                rows[-1].append((codes, part[begin:end]))
+        at += len(part)
     return rows

@@ -10,6 +10,7 @@ import difflib
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,8 @@ LOG = "cloud.log"
 MANIFESTS_VARIABLE = "AIINFRA_MANIFESTS"
 MANIFESTS = Path(__file__).parent / "manifests"
 """What the simulated cluster needs of the add-ons, whose own manifests are part of the image."""
+
+_PROGRAMS = ("gcloud", "kubectl")
 
 _CLOCK_RATE = "0.02"  # fifty seconds of Google Cloud in one of ours
 
@@ -108,6 +111,7 @@ def environment(
         MANIFESTS_VARIABLE: environ.get(MANIFESTS_VARIABLE) or str(MANIFESTS),
         **_provider(base_url, folder, provider or given.find(environ, folder)),
         "PYTHONPATH": python_path(environ),
+        "PATH": _programs(folder, environ.get("PATH", os.defpath)),
     }
 
 
@@ -124,6 +128,16 @@ def _provider(base_url: str, folder: Path, provider: Given | None) -> dict[str, 
         "HTTPS_PROXY": base_url,
         "https_proxy": base_url,
     }
+
+
+def _programs(folder: Path, path: str) -> str:
+    """A PATH in which the programs come first that answer in place of Google's own."""
+    place = (folder / "bin").resolve()
+    place.mkdir(exist_ok=True)
+    for name in _PROGRAMS:
+        line = f'exec {shlex.quote(sys.executable)} -P -m rehearsal.shells {name} "$@"'
+        mirror.executable(place / name, f"#!/bin/sh\n{line}\n")
+    return os.pathsep.join([str(place), *(it for it in path.split(os.pathsep) if it != str(place))])
 
 
 def with_clock(environ: Mapping[str, str]) -> dict[str, str]:

@@ -1,8 +1,9 @@
 """The story of one cluster, told by the program itself: `python -m rehearsal story`.
 
-Sixteen machines with H100 wait in Google's queue, as their zone has none at first; they come and
-start up, a second Create changes nothing, and Destroy leaves nothing. What is shown is what the
-program prints; only the lines that begin with "$" are from here.
+Four machines with H200, and RDMA between them, wait in Google's queue, as their zone has none at
+first; they come and start up, a program runs on them, and Destroy leaves nothing. The program is
+really run, on this machine. What is shown is what the product and the program print; only the lines
+that begin with "$" are from here.
 """
 
 from __future__ import annotations
@@ -20,28 +21,37 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rehearsal import clock, picture, session
+from rehearsal.cloud import real_programs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _SETTINGS: Final = {
     "PROJECT_ID": "my-project",
-    "NAME_PREFIX": "h100",
-    "ZONE": "us-central1-a",
-    "VM_TYPE": "a3-highgpu-8g",
-    "INSTANCE_COUNT": "16",
+    "NAME_PREFIX": "h200",
+    "ZONE": "us-central1-b",
+    "VM_TYPE": "a3-ultragpu-8g",
+    "INSTANCE_COUNT": "4",
     "NETWORK_CONFIG": "multi_nic_network",
     "ENABLE_FLEX_START": "yes",
     "MAX_RUN_DURATION": "2d",
     "ENABLE_NOTEBOOK": "no",
 }
 _ENV_LIST: Final = "env.list"
-_CLOUD: Final = "cloud"
+_SCRIPT: Final = "train.py"
+_PROGRAM: Final = """\
+import os, time
+rank, nodes = os.environ["NODE_RANK"], os.environ["NNODES"]
+for step in range(1, 4):
+    time.sleep(1)
+    print(f"rank {rank} of {nodes}: step {step}, loss {1 / step:.2f}", flush=True)
+"""
+_CLOUD, _WORK = "cloud", "work"
 _REPORT: Final = "rehearsal.html"
 COLUMNS: Final = 100
 _TITLE: Final = (
-    "A rehearsal in a terminal: an env.list becomes a cluster of sixteen machines with H100, which"
-    " waits in Google's queue; a second Create changes nothing; Destroy leaves nothing"
+    "A rehearsal in a terminal: an env.list becomes a cluster of four machines with H200, which"
+    " waits in Google's queue; a program runs on all of them; Destroy leaves nothing"
 )
 _RATE: Final = "0.01"
 """Seconds of ours for one of Google's: five minutes in the queue are three seconds."""
@@ -57,18 +67,19 @@ class Act:
     scenario: str = ""  # what the simulated cloud practises; "" for nothing
     reports: bool = False  # whether the run writes the report
     through: str = ""  # the command that its output goes through, to show less; "" for none
+    behind: tuple[str, ...] = ()  # what stands behind the action
 
     @property
     def arguments(self) -> list[str]:
         """The program's arguments."""
         rehearse = f"--rehearse={self.scenario}" if self.scenario else "--rehearse"
         more = ["--report", _REPORT] if self.reports else []
-        return ["--env-file", _ENV_LIST, rehearse, "--yes", *more, self.action]
+        return ["--env-file", _ENV_LIST, rehearse, "--yes", *more, self.action, *self.behind]
 
 
 ACTS: Final = (
     Act("Create", "queue", reports=True),
-    Act("Create", through="grep changes"),
+    Act("Run", real_programs.SCENARIO, through="tail -n +7", behind=("--", "python3", _SCRIPT)),
     Act("Destroy", through="tail -n +4"),
 )
 
@@ -91,7 +102,7 @@ class Screen:
             f"\x1b[36m{line}\x1b[0m" if line.startswith("$") else line for line in text.split("\n")
         ]
 
-    def run(self, command: list[str], folder: str, environ: Mapping[str, str]) -> int:
+    def run(self, command: list[str], folder: Path, environ: Mapping[str, str]) -> int:
         """Run a program, and show what it prints; returns its exit code."""
         if not self._keeps:
             return subprocess.run(command, cwd=folder, env=environ, check=False).returncode  # noqa: S603 - our own program
@@ -117,7 +128,10 @@ def tell(report: Path, environ: Mapping[str, str], screen: Screen) -> int:
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="story-") as folder:
         lines = [f"{name}={value}" for name, value in _SETTINGS.items()]
-        Path(folder, _ENV_LIST).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        work = Path(folder, _WORK)
+        work.mkdir()
+        (work / _ENV_LIST).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (work / _SCRIPT).write_text(_PROGRAM, encoding="utf-8")
         surroundings = {
             **{name: value for name, value in environ.items() if name not in _NOT_THE_STORYS},
             session.FOLDER_VARIABLE: str(Path(folder, _CLOUD)),
@@ -135,12 +149,12 @@ def tell(report: Path, environ: Mapping[str, str], screen: Screen) -> int:
             screen.say(f"\n$ aiinfra {shlex.join(act.arguments)}{piped}")
             command = [sys.executable, "-m", "provision", *act.arguments]
             shell = ["bash", "-o", "pipefail", "-c", f'"$@"{piped}', "bash"]
-            code = screen.run([*shell, *command], folder, surroundings)
+            code = screen.run([*shell, *command], work, surroundings)
             if code:
                 return code
         screen.say("$ python -m rehearsal show")
-        code = screen.run([sys.executable, "-m", "rehearsal", "show"], folder, surroundings)
-        shutil.copyfile(Path(folder, _REPORT), report)
+        code = screen.run([sys.executable, "-m", "rehearsal", "show"], work, surroundings)
+        shutil.copyfile(work / _REPORT, report)
     screen.say(
         f"Told in {time.monotonic() - began:.0f} s. The report, to open in a browser: {report}"
     )

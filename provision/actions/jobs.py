@@ -78,13 +78,13 @@ def act(context: Context, action: Action) -> None:
     jobs = opened(context)
     if action is Action.CANCEL:
         names = (wanted, *context.others)
-        meant = (
+        asked = (
             _agreed(context, jobs)
             if context.every
-            else [_meant(context, jobs, name) for name in names]
+            else [meant(context, jobs, name) for name in names]
         )
         # Two words may mean one job.
-        cancel(context, jobs, *{it.name: it for it in meant}.values())
+        cancel(context, jobs, *{it.name: it for it in asked}.values())
         return
     if action is Action.JOBS and not context.job:
         found = filter(None, map(jobs.find, jobs.names()))
@@ -92,7 +92,7 @@ def act(context: Context, action: Action) -> None:
         context.note(_silent(jobs, context.report.jobs))
         context.console.show(screen.lines(context.report.jobs), as_result=True)
         return
-    job = _meant(context, jobs, wanted)
+    job = meant(context, jobs, wanted)
     if action is Action.JOBS:
         job = replace(jobs.heard(job), fetch=jobs.fetch(job))
         context.report.jobs = [job]
@@ -140,7 +140,7 @@ def opened(context: Context, judge: Callable[[Record], None] = lambda _: None) -
     return registry.named(record.kind).jobs(context, cloud, record)
 
 
-def _meant(context: Context, jobs: Jobs, wanted: str) -> Job:
+def meant(context: Context, jobs: Jobs, wanted: str) -> Job:
     """The job of this name, the newest with it before its number, or of all."""
     known = jobs.names()
     name = naming.newest(wanted, known) if wanted else next(iter(known[::-1]), None)

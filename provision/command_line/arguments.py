@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _NAMES: Final = {**{str(option): option for option in Option}, "-h": Option.HELP}
 _ABOUT_ONE: Final = frozenset(
-    {Action.LOGS, Action.JOBS, Action.CANCEL, Action.SSH, Action.BAKE, Action.OFFERS}
+    {Action.LOGS, Action.JOBS, Action.CANCEL, Action.FETCH, Action.SSH, Action.BAKE, Action.OFFERS}
 )
 """The actions behind which the name of a job, of a VM, of an image or of a GPU may stand."""
 _HELP: Final = "help"
@@ -55,9 +55,11 @@ def read(argv: Sequence[str]) -> CommandLine:
     if first in _ABOUT_ONE and words[acting[0] + 1 :] and not helps:
         job = words.pop(acting[0] + 1)
         more = [*words[acting[0] + 1 :], *rest]
-        if more and not any(map(suggestions.action, more)):
-            others = tuple(more) if first is Action.CANCEL else ()
-            unclear += [] if others else [suggestions.of_more(first, more)]
+        # A folder that is fetched may be called logs.
+        if more and (first is Action.FETCH or not any(map(suggestions.action, more))):
+            most = {Action.CANCEL: len(more), Action.FETCH: 2}.get(first, 0)
+            others, too_many = tuple(more[:most]), more[most:]
+            unclear += [suggestions.of_more(first, too_many)] if too_many else []
             words, rest = words[: acting[0] + 1], []
     if first is not Action.RUN:
         words += rest

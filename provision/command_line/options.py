@@ -78,13 +78,17 @@ class Option(enum.StrEnum):
     POOL = "--pool", "NAME", "GKE: test this node pool alone", Action.TEST
     CORDON = "--cordon", "", "GKE: cordon the nodes that are at fault", Action.TEST
     FOLLOW = "--follow", "", "go on until the job is over", Action.LOGS
-    RANK = "--rank", "RANK", "that of the machine of the job to show, or all", Action.LOGS
+    RANK = (
+        *("--rank", "RANK", "that of the job's machine; default: 0; of Logs, or all"),
+        *(Action.LOGS, Action.FETCH, Action.SSH),
+    )
     TAIL = "--tail", "LINES", "the last lines of what it has said so far", Action.LOGS
     ALL = "--all", "", "cancel all jobs of Run that are not over", Action.CANCEL
     FORWARD = "--forward", "PORT", "bring this port of the VM here, as for TensorBoard", Action.SSH
+    CONFIG = "--config", "FILE", "print all VMs for ~/.ssh/config, or write that FILE", Action.SSH
     YES = (
         *("--yes", "", "agree to costs, losses, freeing a dead run's lock"),
-        *(Action.CREATE, Action.DESTROY, Action.RUN, Action.CANCEL, Action.BAKE),
+        *(Action.CREATE, Action.DESTROY, Action.RUN, Action.CANCEL, Action.FETCH, Action.BAKE),
     )
     BREAK_LOCK = (
         *("--break-lock", "ID", "release the lock with this ID, which a dead run left"),
@@ -126,8 +130,8 @@ class Option(enum.StrEnum):
 
     @property
     def needs_value(self) -> bool:
-        """Whether it needs a value; the value of --rehearse is optional."""
-        return bool(self.metavar) and self is not Option.REHEARSE
+        """Whether it needs a value; that of two options is optional."""
+        return bool(self.metavar) and self not in {Option.REHEARSE, Option.CONFIG}
 
     @property
     def form(self) -> str:
@@ -160,7 +164,8 @@ class Options:
     # the options, with their values, of one that came again the last; "" for none
     given: Mapping[Option, str] = field(default_factory=lambda: MappingProxyType({}))
     job: str = ""  # the job, VM or image that is named behind an action about one; "" for none
-    others: tuple[str, ...] = ()  # the jobs behind that one
+    # the jobs behind that one; of Fetch, path and destination
+    others: tuple[str, ...] = ()
     command: tuple[str, ...] = ()  # what stands behind `--`
     # the variables of the job
     env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

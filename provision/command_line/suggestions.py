@@ -173,6 +173,12 @@ def of_predecessor(words: Sequence[str]) -> Problem | None:
 def of_more(about: Action, words: Sequence[str]) -> Problem:
     """The problem of what stands behind the one name that an action takes."""
     is_ssh = about is Action.SSH
+    if about is Action.FETCH:
+        return wrong(
+            f"Fetch takes a job, a path and a destination, and {shown(' '.join(words))} stands"
+            " behind them",
+            fix="a path with blanks in quotes; Fetch once for each path",
+        )
     return wrong(
         f"{about} takes one name, and {shown(' '.join(words))} stands behind it",
         "it opens a shell, and hands no command over" if is_ssh else "",

@@ -5,17 +5,20 @@ A kind says where it differs from the others: what has a default here is what mo
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from provision.deployment.deployment import NOTHING_HELD, Deployment, Left, RunInputs, SpecT
+from provision.errors import ProvisionError
 from provision.google.owner import Owner
 from provision.settings import masking
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from decimal import Decimal
 
     from provision.context import Cloud, Context
@@ -43,6 +46,32 @@ class Needs:
 
     words: str
     more: Decimal
+
+
+def shell(folder: str) -> tuple[str, ...]:
+    """What opens a shell in a folder, in any image that has one."""
+    return ("sh", "-c", f'cd {folder} && exec "$(command -v bash || echo sh)"')
+
+
+@dataclass(frozen=True, kw_only=True)
+class WayIn:
+    """The way to where a rank of a job runs, by gcloud or kubectl of this machine.
+
+    A line of shell that stands behind `tells` is done there.
+    """
+
+    where: str  # the VM or pod
+    folder: str  # the job's, there
+    tells: tuple[str, ...]
+    opens: tuple[str, ...]  # the command of a shell for a person, in the job's container if any
+    before: str = ""  # what has to be run once before them where this program does not run them
+    lost: str = ""  # why what the program writes is not in that folder; "" where it is
+    # a pod's: the command that brings a port of it here
+    forwards: Callable[[int], str] = lambda _: ""
+    # the variables by which this program runs them, as long as that goes on
+    access: Callable[[], AbstractContextManager[Mapping[str, str]]] = lambda: (
+        contextlib.nullcontext({})
+    )
 
 
 class Jobs(ABC):
@@ -95,8 +124,19 @@ class Jobs(ABC):
 
     def fetch(self, job: Job) -> str:
         """The command that brings the folder of rank 0 here; "" where nothing keeps it."""
-        del job
-        return ""
+        try:
+            return "" if self.way_in(job, 0).lost else f"aiinfra Fetch {job.name}"
+        except ProvisionError:
+            return ""
+
+    @abstractmethod
+    def way_in(self, job: Job, rank: int) -> WayIn:
+        """The way to where a rank of it runs, or has run.
+
+        Raises:
+            SettingsError: It has no such rank, or nothing of it runs anywhere yet.
+            ClusterError: What it ran on is gone.
+        """
 
     @abstractmethod
     def cancel(self, job: Job) -> None:

@@ -88,8 +88,13 @@ class Job:
     ] = None
     fetch: Annotated[
         str,
-        'the command that copies its folder of rank 0 here; "" where nothing keeps that, or Jobs '
+        'the command that copies its folder of rank 0 here; "" where that is not there, or Jobs '
         "was not asked for this job",
+    ] = ""
+    shell: Annotated[
+        str,
+        'the command that opens a shell where it runs, in its container if it has one; "" where '
+        "Ssh was not asked for it",
     ] = ""
     silent: Annotated[
         float | None,
@@ -101,3 +106,20 @@ class Job:
         "what its machines cost for that time, in USD, by the prices of when it was submitted: an "
         "estimate; None if not known",
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fetched:
+    """What of a job was copied to this machine."""
+
+    job: Annotated[str, "its name"]
+    rank: Annotated[int, "the rank whose folder it was"]
+    machine: Annotated[str, "the VM or pod that sent it"]
+    destination: Annotated[str, "the folder here in which all paths are as they are in the job's"]
+    files: Annotated[int, "how many files and links were written"]
+    size: Annotated[int, "the bytes of all that came"]
+    same: Annotated[int, "how many were here already, and are the same"]
+    overwritten: Annotated[tuple[str, ...], "those that were here, and were others"]
+    left_out: Annotated[
+        tuple[str, ...], "what was not copied: links that lead out of the folder, pipes, devices"
+    ]

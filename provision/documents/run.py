@@ -13,7 +13,7 @@ from provision.documents.deployed import Deployed, Ending, OlderMachine
 from provision.documents.events import EventKind
 from provision.documents.gke_status import GkeCluster
 from provision.documents.image import BootImage, OwnImage
-from provision.documents.job import Job
+from provision.documents.job import Fetched, Job
 from provision.documents.plan import Backend, Changes, Plan
 from provision.documents.problem import Problem
 from provision.documents.status import Status
@@ -107,6 +107,7 @@ class Run:
         "the jobs that the action is about: the one that was run, or all; of Status those that "
         "are not over",
     ] = None
+    fetched: Annotated[Fetched | None, "what Fetch has copied to this machine"] = None
     timeline: Annotated[
         tuple[Stage, ...] | None, "the stages of the run, in the order in which they began"
     ] = None

@@ -1,4 +1,4 @@
-"""Packing the folder that is copied to every VM into one archive.
+"""Packing the folder that is copied to every VM into one archive, and unpacking what comes back.
 
 The same folder gives the same archive, byte for byte, on any machine and at any time. Its name is
 the checksum of its bytes, and another name would replace the VMs. So the entries are sorted, owners
@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import shutil
 import stat
 import struct
 import tarfile
@@ -20,7 +21,7 @@ import zlib
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final, cast
 
 from provision.codes import Code
 from provision.errors import Problem, SettingsError
@@ -28,7 +29,7 @@ from provision.files import private
 from provision.files.left_out import LeftOut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from typing_extensions import Buffer
 
@@ -43,6 +44,8 @@ _TIME: Final = 315_532_800
 # Linux follows at most this many symlinks; a longer chain is a loop.
 _LONGEST_CHAIN: Final = 40
 _GIB: Final = 1 << 30
+_BLOCK: Final = 1 << 20
+_END: Final = bytes(2 * tarfile.BLOCKSIZE)
 _DATA: Final = "data belongs in a bucket: GCS_MOUNT_LIST mounts it on every VM"
 
 _NOT_A_FILE: Final = {
@@ -285,6 +288,142 @@ def _shown(name: Path | str) -> str:
     """A name for a message, with unprintable characters escaped."""
     text = os.fsencode(name).decode("utf-8", "backslashreplace")
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+class CutOff(ValueError):  # noqa: N818 - a state of the world
+    """A stream has ended before its archive, or is none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unpacked:
+    """What has come of a folder; names are relative to it."""
+
+    folders: tuple[str, ...]
+    files: tuple[str, ...]  # and symlinks
+    size: int  # of the files, in bytes
+    left_out: tuple[str, ...]  # links that lead out of the folder, and what is no file
+
+
+def unpack(stream: IO[bytes], into: Path, tell: Callable[[int], None]) -> Unpacked:
+    """Unpack the archive of a stream, which others have made, into a new folder.
+
+    Nothing is written outside of it, whatever the archive says: no path leads out, and links are
+    made last, so that no file is written through one. Files are the caller's, by his umask.
+    `tell`: gets the bytes that have come so far.
+
+    Raises:
+        CutOff: The stream ends early.
+        SettingsError: The archive has a path that leads out of the folder, or can't be written.
+    """
+    source = _Stream(stream, tell)
+    unpacking = _Unpacking(into)
+    file = cast("IO[bytes]", source)
+    try:
+        with tarfile.open(fileobj=file, mode="r|", errors="surrogateescape") as packed:
+            for member in packed:
+                unpacking.take(packed, member, _safe(member.name))
+        if not source.ends():
+            raise CutOff("it has no end")
+        return unpacking.done()
+    except tarfile.TarError as error:
+        raise CutOff(str(error)) from error
+    except OSError as error:
+        if error.errno in private.FULL:
+            raise  # this is about the disk, not about the file
+        why = error.strerror or str(error)
+        fix = "fetch it by its PATH to another folder, on a disk that takes such names"
+        where = Path(error.filename or into)
+        raise SettingsError.of([_problem(where, "can't be written", why, fix)]) from error
+
+
+class _Unpacking:
+    def __init__(self, into: Path) -> None:
+        self._into = into
+        self._folders: dict[str, None] = {}
+        self._files: dict[str, int] = {}
+        self._links: dict[str, str] = {}
+        self._left_out: list[str] = []
+
+    def take(self, packed: tarfile.TarFile, member: tarfile.TarInfo, name: str) -> None:
+        """Write an entry; a symlink later."""
+        path = self._into / name
+        if member.isdir():
+            path.mkdir(parents=True, exist_ok=True)
+            self._folders |= {name: None} if name else {}
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = packed.extractfile(member) if member.isreg() else None
+        if content is not None:
+            _save(content, path, member)
+            self._files[name] = member.size
+        elif member.islnk() and (first := _safe(member.linkname)) in self._files:
+            os.link(self._into / first, path)
+            self._files[name] = 0
+        elif member.issym():
+            self._links[name] = member.linkname
+        else:
+            self._left_out.append(name)
+
+    def done(self) -> Unpacked:
+        """Make the symlinks that stay inside; what has come."""
+        for name, target in self._links.items():
+            (self._into / name).symlink_to(target)
+        made = (_Entry(it, (self._into / it).lstat(), to) for it, to in self._links.items())
+        # One that leads out makes those lead out that go through it.
+        out = {it.name for it in made if _leaves(self._into, it)}
+        for name in out:
+            (self._into / name).unlink()
+        self._left_out += out
+        self._files |= {it: 0 for it in self._links if it not in out}
+        return Unpacked(
+            folders=tuple(self._folders),
+            files=tuple(self._files),
+            size=sum(self._files.values()),
+            left_out=tuple(sorted(self._left_out)),
+        )
+
+
+def _safe(name: str) -> str:
+    """A path below the folder, without what changes nothing; "" for the folder itself.
+
+    Raises:
+        SettingsError: It leads out of the folder.
+    """
+    parts = [it for it in name.split("/") if it not in {"", "."}]
+    if name.startswith("/") or ".." in parts:
+        why = "no folder of a job has such a path: what sent it is not to be trusted"
+        fix = "look at that machine; nothing was written"
+        raise SettingsError.of([_problem(Path(name), "came as a file's path", why, fix)])
+    return "/".join(parts)
+
+
+def _save(content: IO[bytes], path: Path, about: tarfile.TarInfo) -> None:
+    with path.open("xb") as file:
+        shutil.copyfileobj(content, file, _BLOCK)
+    if about.mode & stat.S_IXUSR:
+        mode = path.stat().st_mode
+        path.chmod(mode | (mode & 0o444) >> 2)
+    os.utime(path, (about.mtime, about.mtime))
+
+
+class _Stream:
+    """A stream that counts, and knows whether it has ended as an archive does: with zeros."""
+
+    def __init__(self, file: IO[bytes], tell: Callable[[int], None]) -> None:
+        self._file, self._tell = file, tell
+        self._last, self._size = b"", 0
+
+    def read(self, size: int) -> bytes:
+        found = self._file.read(size)
+        self._size += len(found)
+        self._last = (self._last + found)[-len(_END) :]
+        self._tell(self._size)
+        return found
+
+    def ends(self) -> bool:
+        while self.read(_BLOCK):
+            pass
+        return self._last == _END
 
 
 _LARGEST_BLOCK: Final = 0xFFFF

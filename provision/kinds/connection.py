@@ -49,12 +49,6 @@ def ssh(name: str, place: Place, *, is_public: bool) -> str:
     return f"gcloud compute ssh {name} --project {place.project_id} --zone {place.zone}{through}"
 
 
-def scp(name: str, place: Place, path: str, *, is_public: bool) -> str:
-    """The command that copies a folder of a VM here."""
-    shell = ssh(name, place, is_public=is_public)
-    return shell.replace(f"ssh {name}", f"scp --recurse {name}:{path} .", 1)
-
-
 def vms(folder: StateFolder) -> dict[str, dict[str, Any]]:
     """What connection.json says of VMs, by name; others may be able to write it."""
     told = json_object.objects((folder.read(KEPT) or {}).get("vms"))

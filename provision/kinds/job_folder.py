@@ -22,7 +22,7 @@ from provision.cost import estimate
 from provision.documents import json_object
 from provision.documents.events import stamp
 from provision.documents.job import Job, JobFailure, JobState
-from provision.errors import SettingsError, StateError
+from provision.errors import ClusterError, SettingsError, StateError
 from provision.spec import job, packages
 from provision.state import objects
 from provision.state.objects import Stored, Writer
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from provision.time.clock import Clock
 
 FILES: Final = "jobs/files/"
+TO_A_MOUNT: Final = "write what is to stay to a mount: GCS_MOUNT_LIST=my-bucket:/mnt/results"
+"""The fix where what a job wrote is gone."""
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _MONEY: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 ORDER: Final = "index"
@@ -215,12 +217,43 @@ def _seconds(moment: str | None) -> float | None:
         return None
 
 
+def require_rank(job: Job, rank: int) -> None:
+    """See that a job has begun somewhere, and has this rank.
+
+    Raises:
+        SettingsError: It has not.
+        ClusterError: It is over, and nobody knows of its machines.
+    """
+    if job.state.is_over and not (job.attempt and job.machines):
+        raise ClusterError(
+            f"{job.name} is on no machine any more: it is {job.state}",
+            code=Code.MACHINES_GONE,
+            why="what a job writes to its folder goes with its machines",
+            fix=TO_A_MOUNT,
+        )
+    if not job.attempt:
+        raise SettingsError(
+            f"{job.name} has not begun anywhere: it is {job.state}",
+            code=Code.INVALID_COMMAND_LINE,
+            why=job.why or "its machines get it once its turn has come",
+            fix=f"aiinfra Jobs {job.name} says how far it is",
+        )
+    if rank >= len(job.machines):
+        most = len(job.machines)
+        raise SettingsError(
+            f"{job.name} has no rank {rank}: it has {most} of them, from 0 on",
+            code=Code.INVALID_COMMAND_LINE,
+            fix=f"--rank {most - 1}" if most else f"aiinfra Jobs {job.name} says where it is",
+            setting="--rank",
+        )
+
+
 def of_others(name: str, fix: str) -> SettingsError:
-    """Why a job that Run has not submitted is not cancelled, and what its owner does."""
+    """Why a job that Run has not submitted is left alone, and what its owner does."""
     return SettingsError(
         f"{name} is no job of Run",
         code=Code.WITHOUT_EFFECT,
-        why="somebody submitted it with other means, and may need it",
+        why="somebody submitted it with other means, and knows where it is",
         fix=fix,
     )
 

@@ -115,6 +115,7 @@ class Stake(enum.StrEnum):
     NEWER = "Create: a cluster that a newer version of this program made is changed"
     JOB = "Run: nodes that come for the job, for `ASK_ABOVE` dollars per hour, or more"
     EVERY_JOB = "Cancel: with `--all`, jobs that run, or wait for their turn"
+    OVERWRITTEN = "Fetch: files here that differ from those of the job"
     MACHINES = "Destroy: machines that exist"
     DATA = "Destroy: data that nothing brings back, such as a Filestore share"
     JOBS = "Destroy: a job that runs, or waits for its turn"
@@ -129,6 +130,7 @@ TABLE: Final[Mapping[Stake, tuple[Way, Way]]] = {
     Stake.NEWER: (Way.ASKS, Way.REFUSES),
     Stake.JOB: (Way.GOES_ON, Way.PASSES),
     Stake.EVERY_JOB: (Way.ASKS, Way.REFUSES),
+    Stake.OVERWRITTEN: (Way.ASKS, Way.REFUSES),
     Stake.MACHINES: (Way.ASKS, Way.PASSES),
     Stake.DATA: (Way.ASKS, Way.PASSES),
     Stake.JOBS: (Way.ASKS, Way.REFUSES),

@@ -37,17 +37,17 @@ def lines(jobs: Sequence[Job]) -> list[Line]:
         return [Line("There are no jobs; Run -- PROGRAM makes one")]
     newest_first = list(reversed(jobs))
     table = [
-        (it.name, str(it.state), _moment(it), _ran(it), _command(it, _SHORT), words(it))
+        (it.name, _state(it), _moment(it), _ran(it), _command(it, _SHORT), words(it))
         for it in newest_first
     ]
     head, *rest = layout.columns([("job", "state", "began", "ran", "command", ""), *table])
-    rows = [Line(row, _LOOKS[it.state]) for row, it in zip(rest, newest_first, strict=True)]
+    rows = [Line(row, _look(it)) for row, it in zip(rest, newest_first, strict=True)]
     return [Line(head, Look.TITLE), *rows]
 
 
 def whole(job: Job) -> list[Line]:
     """All about one job."""
-    rows = [Line(f"{job.name}  {job.state}", _LOOKS[job.state])]
+    rows = [Line(f"{job.name}  {_state(job)}", _look(job))]
     facts = {
         "": words(job),
         "command": _command(job),
@@ -81,6 +81,19 @@ def spent(job: Job) -> str:
     on = f" on {number} x {job.machine_type}{gpus}" if number and job.machine_type else ""
     cost = f", about {amounts.usd(job.cost)}" if job.cost is not None else ""
     return f"{'ran' if job.state.is_over else 'runs for'} {duration(job.ran)}{on}{cost}"
+
+
+def _state(job: Job) -> str:
+    """What something has to be said of is no plain success."""
+    return "ended" if _is_doubtful(job) else str(job.state)
+
+
+def _look(job: Job) -> Look:
+    return Look.PLAIN if _is_doubtful(job) else _LOOKS[job.state]
+
+
+def _is_doubtful(job: Job) -> bool:
+    return job.state is JobState.SUCCEEDED and bool(job.why)
 
 
 def _moment(job: Job) -> str:

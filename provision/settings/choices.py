@@ -23,6 +23,7 @@ class Action(enum.StrEnum):
     JOBS = "Jobs"
     LOGS = "Logs"
     CANCEL = "Cancel"
+    FETCH = "Fetch"
     SSH = "Ssh"
     BAKE = "Bake"
     OFFERS = "Offers"
@@ -39,6 +40,7 @@ ACTIONS_BY_OTHER_NAMES: Final[Mapping[str, Action]] = {
     **dict.fromkeys(("squeue",), Action.JOBS),
     **dict.fromkeys(("log", "tail"), Action.LOGS),
     **dict.fromkeys(("abort", "kill", "scancel", "stop"), Action.CANCEL),
+    **dict.fromkeys(("copy", "cp", "download", "pull", "rsync", "scp"), Action.FETCH),
     **dict.fromkeys(("image", "packer", "snapshot"), Action.BAKE),
     **dict.fromkeys(("catalog", "cost", "gpu", "gpus", "price"), Action.OFFERS),
 }

@@ -680,7 +680,9 @@ class Settings(BaseSettings):
     log_rank: values.Rank = _option("Logs --rank", "all", 0)
     log_tail: values.Count | None = _option("Logs --tail", "20")
 
-    # --- That of Ssh
+    # --- That of Fetch, and those of Ssh
+    fetch_rank: values.Nodes = _option("Fetch --rank", "3", 0)
+    ssh_rank: values.Nodes = _option("Ssh --rank", "3", 0)
     ssh_forward: values.Port | None = _option("Ssh --forward", "6006")
 
 

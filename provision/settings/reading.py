@@ -39,6 +39,8 @@ _VERBATIM_LINE: Final = re.compile(
 )
 _OTHER_SIGN: Final = re.compile(r"(?:export\s+)?(?P<name>\w+)\s*[:\s]\s*[^\s=].*")
 """NAME: value, as in YAML, or NAME value."""
+_LISTED: Final = 5
+"""Files that a message names."""
 _TFVARS: Final = re.compile(
     r"^[ \t]*(resource_prefix|instance_groups|node_pools|compute_partitions)[ \t]*=", re.MULTILINE
 )
@@ -51,8 +53,6 @@ _BY_TFVARS: Final = {
     "target_size": "INSTANCE_COUNT",
     "node_count": "INSTANCE_COUNT",
 }
-_LISTED: Final = 5
-"""Files that a message names."""
 _MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 _IDENTIFIES: Final = frozenset(
     {"NAME_PREFIX", "ORCHESTRATOR_TYPE", "PROJECT_ID", "REGION", "TERRAFORM_GCS_PATH", "ZONE"}

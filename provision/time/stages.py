@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from provision.documents.events import StageEvent, WaitingEvent, stamp
-from provision.documents.timeline import OnInterrupt, Stage, StageState
+from provision.documents.timeline import OnInterrupt, Stage, StageName, StageState
 from provision.errors import Interrupted, StillWaiting
+from provision.time.clock import Clock
 from provision.time.deadline import Deadline
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from provision.documents.events import Event
-    from provision.documents.timeline import StageName
-    from provision.time.clock import Clock
 
 SILENCE: Final = 55.0
 """Seconds of our own time without news after which a sign of life is given.
@@ -33,6 +32,8 @@ SILENCE: Final = 55.0
 Whoever ends a step that is silent for a minute looks no oftener than once a second.
 """
 _BEAT: Final = 1.0
+_OURS: Final = frozenset({StageName.CONNECT, StageName.CHECKS, StageName.INIT, StageName.PLAN})
+"""Stages in which this machine works, and the cloud only answers: they take time of ours."""
 
 
 class Screen(Protocol):
@@ -55,7 +56,9 @@ class OpenStage:
         self.on_interrupt = on_interrupt
         self.words = ""
         self.began = time.time()
-        self.start = self.told = time.monotonic()
+        self.told = time.monotonic()
+        self.clock = Clock() if name in _OURS else stages.clock
+        self.start = self.clock.now()
 
     def news(self, words: str) -> None:
         """Say how far it is; the same words as before are no news."""
@@ -74,8 +77,7 @@ class OpenStage:
 
     def event(self, extra: str, *, is_news: bool) -> WaitingEvent:
         """How far it is now."""
-        clock, deadline = self._stages.clock, self._deadline
-        passed = clock.cloud(time.monotonic() - self.start)
+        deadline, passed = self._deadline, self.clock.since(self.start)
         return WaitingEvent(
             time=stamp(time.time()),
             stage=self.name,
@@ -94,7 +96,7 @@ class OpenStage:
             state=state,
             began=stamp(self.began),
             ended=None if is_open else stamp(time.time()),
-            seconds=round(self._stages.clock.cloud(time.monotonic() - self.start), 1),
+            seconds=round(self.clock.since(self.start), 1),
             words=self.words or None,
         )
 
@@ -119,6 +121,17 @@ class Stages:
         self._heart: threading.Thread | None = None
         self._closed = threading.Event()
         self._start = self._told = time.monotonic()
+        self._waited = 0.0
+        # When the waiting for the cloud that goes on has begun, by its clock and by ours.
+        self._since: tuple[float, float] | None = None
+
+    @property
+    def ahead(self) -> float:
+        """By how many seconds the cloud's time is ahead of ours, for stages that wait for it."""
+        if self._since is None:
+            return self._waited
+        cloud, ours = self._since
+        return self._waited + self.clock.since(cloud) - (time.monotonic() - ours)
 
     @contextlib.contextmanager
     def stage(self, name: StageName, on_interrupt: OnInterrupt) -> Iterator[OpenStage]:
@@ -144,6 +157,8 @@ class Stages:
         opened = OpenStage(self, name, on_interrupt)
         with self._guard:
             self._open.append(opened)
+            if self._since is None and opened.name not in _OURS:
+                self._since = self.clock.now(), time.monotonic()
             document = opened.document(StageState.RUNNING)
             self.timeline.append(document)
         self._screen.happened(StageEvent(time=document.began, stage=document))
@@ -156,6 +171,8 @@ class Stages:
         document = opened.document(state)
         with self._guard:
             self._open.remove(opened)
+            if all(one.name in _OURS for one in self._open):
+                self._waited, self._since = self.ahead, None
             began = [it.name is opened.name and it.ended is None for it in self.timeline]
             self.timeline[began.index(True)] = document
             self._told = time.monotonic()
@@ -212,7 +229,7 @@ class Stages:
             time=stamp(time.time()),
             stage=None,
             words=self._extra() or None,
-            passed=round(self.clock.cloud(now - self._start), 1),
+            passed=round(now - self._start + self.ahead, 1),
             on_interrupt=OnInterrupt.DESTROYS if self.destroys else OnInterrupt.KEEPS,
             is_news=False,
         )

@@ -10,7 +10,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud import faults
+from rehearsal.cloud import faults, real_programs
 from rehearsal.cloud.faults import Effect, Fault
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ SCENARIOS = {
     "submitter": "the caller may run jobs and look at everything, and change nothing else",
     "expired": "Google does not take the access token any more",
     "lock-held": "somebody else holds the lock of every Terraform state, until it is deleted",
+    real_programs.SCENARIO: "the programs of jobs on VMs are really run, on this machine",
     "real-provider": "Terraform runs HashiCorp's own google provider in place of its stand-in",
 }
 """Name and meaning of every scenario; `real-provider` changes nothing in the cloud."""

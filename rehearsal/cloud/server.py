@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast
 from urllib.parse import parse_qsl
 
 from rehearsal import clock
-from rehearsal.cloud import partial, scenarios
+from rehearsal.cloud import partial, real_programs, scenarios
 from rehearsal.cloud.faults import CONTROL, Effect, Faults
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import GoogleError, Reply, Request
@@ -156,6 +156,7 @@ class Cloud:
         self.scenarios = scenarios.parse(scenario)
         self.rate = scenarios.rate(self.scenarios, clock.rate(environ))
         self._clock = database.with_name(clock.FILE)
+        self._is_slow = False
         self._log = None if log is None else RequestLog(log)
         self._database = Database(database)
         with self._database.transaction() as store:
@@ -178,6 +179,7 @@ class Cloud:
         self.faults.close()
         self._server.server_close()
         self._server.drop_connections()
+        real_programs.end()
         self._database.close()
         clock.stand(self._clock)
 
@@ -194,7 +196,13 @@ class Cloud:
         if request.path == PAGE and self.page:
             html = {"Content-Type": "text/html; charset=UTF-8"}
             return Reply(headers=html, body=self.page.encode())
-        request = replace(request, base_url=self.base_url, rate=self.rate, scenarios=self.scenarios)
+        request = replace(
+            request,
+            base_url=self.base_url,
+            rate=self.rate,
+            scenarios=self.scenarios,
+            place=self._clock.parent,
+        )
         reply = self._disturbed(request)
         if self._log is not None:
             self._log.append(request, reply)
@@ -205,8 +213,16 @@ class Cloud:
 
         For what is to be there before anybody asks.
         """
-        request = replace(request, base_url=self.base_url)
+        request = replace(request, base_url=self.base_url, arranged=True)
         return self._served(mount(request.path), request)
+
+    def _now(self) -> float:
+        """The moment of a request; time goes as fast as ours while programs are really run."""
+        now = clock.go(self._clock, min(1.0, self.rate or 1.0) if self._is_slow else 0.0)
+        self._is_slow = real_programs.are_running()
+        if self._is_slow:
+            clock.stand(self._clock)
+        return now
 
     def _disturbed(self, request: Request) -> Reply | None:
         """Serve a request with the fault that happens to it, if one does."""
@@ -244,7 +260,7 @@ class Cloud:
             service = served(where.service)
             with self._database.transaction(kept=kept) as store:
                 # Transactions wait for each other: the moment that counts is when this one begins.
-                now = clock.go(self._clock)
+                now = self._now()
                 began = replace(request, path=_relative(where, request.path), now=now)
                 return partial.of(service(began, store), request.query)
         except GoogleError as error:

@@ -131,7 +131,7 @@ def agree(service: Service) -> Service:
     """A service of Cloud Storage, in whose buckets VMs say who they are."""
 
     def answer(request: Request, store: Store) -> Reply:
-        if request.method == "GET":
+        if request.method == "GET" and not request.arranged:
             for bucket, folder in _folders(request, store):
                 if store.get(buckets.COLLECTION, bucket) is not None:
                     _agree_in(request, store, bucket, folder)

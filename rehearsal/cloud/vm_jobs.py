@@ -16,10 +16,11 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import tarfile
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.cloud import secrets, vm_documents, vm_programs
+from rehearsal.cloud import real_programs, secrets, vm_documents, vm_programs
 from rehearsal.cloud.compute import fleet, links, resources, startup_told
 from rehearsal.cloud.compute.resources import INSTANCE, NETWORK
 from rehearsal.cloud.facts import bandwidths, machines
@@ -41,14 +42,17 @@ _OVER = frozenset({"succeeded", "failed", "cancelled"})
 _TOLD_TO_END = 143
 _LONG = 600.0
 """Seconds that a program has run whose failure is taken for none that comes back."""
-_NEVER_RUNS = (126, 127)
+_NOT_FOUND = 127
+_NEVER_RUNS = (126, _NOT_FOUND)
+_CANCELLED = "it was cancelled"
+_TIME_IS_OVER = "--time is over"
 
 
 def among(service: Service) -> Service:
     """A service of Cloud Storage, in whose buckets VMs find jobs."""
 
     def answer(request: Request, store: Store) -> Reply:
-        if request.method == "GET":
+        if request.method == "GET" and not request.arranged:
             for _, group in list(store.list(COLLECTION)):
                 with contextlib.suppress(GoogleError):  # the bucket may be gone
                     _Group(request, store, group).go_on()
@@ -100,7 +104,7 @@ class _Group:
         cancelled = {it["name"] for it in index if it["cancelled"]}
         for name in cancelled:
             if not self._is_over(name) and name != (self._kept["course"] or {}).get("name"):
-                gone = self._new(name, "it was cancelled") | {"state": "cancelled"}
+                gone = self._new(name, _CANCELLED) | {"state": "cancelled"}
                 self._write(f"vms/jobs/{name}/course.json", gone)
         while True:
             course = self._kept["course"] or self._next(index)
@@ -149,9 +153,10 @@ class _Group:
         self, course: Resource, living: list[tuple[int, Resource]], *, cancelled: bool
     ) -> Resource:
         if course["state"] == "running":
-            return self._running(course, living, cancelled=cancelled)
+            follow = self._really if self._kept["real"] else self._running
+            return follow(course, living, cancelled=cancelled)
         if cancelled:
-            return self._over(course, "cancelled", "it was cancelled")
+            return self._over(course, "cancelled", _CANCELLED)
         if (course["failure"] or {}).get("ran") is not None:
             pause = min(300.0, 10.0 * 2 ** min(course["failures"] - 1, 5))
             if self._request.now < course["since"] + pause * self._request.rate:
@@ -176,38 +181,100 @@ class _Group:
         ends = None if not spec["seconds"] else began + spec["seconds"] * self._request.rate
         number = course["attempt"] + 1
         started = {"state": "running", "why": "", "attempt": number, "nodes": nodes}
-        self._kept["begins"], self._kept["written"] = begins, 0
+        self._kept["begins"], self._kept["written"] = begins, [0] * wanted
         denied = secrets.denied(self._store, spec.get("secrets") or {}, living[0][1])
         if denied:
             return self._failed(course | started, spec, 0, None, denied, [], final=True)
+        self._begin(spec, number, wanted, on_ray=startup_told.has_ray(living[0][1]))
         return course | started | {"began": began, "ends": ends, "since": begins, "failure": None}
+
+    def _begin(self, spec: Resource, attempt: int, nodes: int, *, on_ray: bool) -> None:
+        """Begin the programs of an attempt, if they are really run."""
+        self._kept["real"], self._kept["untried"] = "", ""
+        place = self._request.place
+        if real_programs.SCENARIO not in self._request.scenarios or place is None:
+            return
+        why_not = real_programs.refusal(nodes, spec["image"], on_ray=on_ray)
+        if why_not:
+            self._kept["untried"] = why_not
+            return
+        name, archive = spec["name"], self._archive(spec)
+        wanted = real_programs.Wanted(name, attempt, spec["command"], nodes, spec["env"], archive)
+        folder = place / real_programs.PLACE / self._folder.rpartition("/")[2] / name
+        try:
+            self._kept["real"] = real_programs.begin(wanted, folder)
+        except (OSError, tarfile.TarError) as error:
+            self._kept["untried"] = f"it can't be begun on this machine: {error}"
+
+    def _really(
+        self, course: Resource, living: list[tuple[int, Resource]], *, cancelled: bool
+    ) -> Resource:
+        """What comes of programs that are really run."""
+        spec = self._read(f"jobs/{course['name']}.json")
+        ran = real_programs.find(self._kept["real"])
+        if ran is None:
+            return self._failed(course, spec, 0, None, real_programs.GONE, [])
+        is_late = course["ends"] is not None and self._request.now >= course["ends"]
+        lost = self._lost(course, living)
+        if cancelled:
+            ran.stop(_CANCELLED)
+        elif lost:
+            ran.stop(f"the VM {course['nodes'][lost[0]]['name']} was lost, or does not answer")
+        elif is_late and self._request.rate:
+            ran.stop(_TIME_IS_OVER)
+        is_over, said = ran.is_over, ran.said
+        for rank, text in enumerate(said):
+            self._write_log(course, rank, text)
+        if not is_over:
+            return course
+        if ran.why == _CANCELLED:
+            return self._over(course, "cancelled", ran.why)
+        if ran.failed is None and not ran.why:
+            # As long as it ran, not until somebody looked.
+            ended = self._kept["begins"] + ran.seconds * (self._request.rate or 1.0)
+            return self._over(course, "succeeded", "") | {"since": ended}
+        rank = next(iter(lost), 0) if ran.failed is None else ran.failed
+        code = None if lost and ran.failed is None else ran.code(rank) or None
+        cause = "command not found on this machine" if code == _NOT_FOUND else ""
+        tail = said[rank].decode(errors="replace").splitlines()
+        if ran.failed is None:
+            final = ran.why in {_TIME_IS_OVER, real_programs.TOO_LONG}
+            return self._failed(course, spec, rank, code, ran.why, tail, final=final)
+        return self._failed(course, spec, rank, code, cause, tail, ran=ran.seconds)
 
     def _running(
         self, course: Resource, living: list[tuple[int, Resource]], *, cancelled: bool
     ) -> Resource:
         spec = self._read(f"jobs/{course['name']}.json")
-        done = vm_programs.course(spec["command"], self._files(spec), course["name"])
+        files = vm_programs.files_of(self._archive(spec))
+        done = vm_programs.course(spec["command"], files, spec["name"], "", self._kept["untried"])
         now, rate = self._request.now, self._request.rate
         ended = self._kept["begins"] + done.seconds * rate
-        there = {vm["id"] for _, vm in living}
-        lost = [node for node in course["nodes"] if node["instance_id"] not in there]
+        lost = self._lost(course, living)
         said = [line for at, line in done.said if self._kept["begins"] + at * rate <= now]
         if cancelled and now < ended:
-            self._say(course, [*said, "=== aiinfra: SIGTERM: it was cancelled ==="])
-            return self._over(course, "cancelled", "it was cancelled")
-        if course["ends"] is not None and min(now, ended) >= course["ends"]:
-            self._say(course, [*said, "=== aiinfra: SIGTERM: --time is over ==="])
-            return self._failed(course, spec, 0, _TOLD_TO_END, "--time is over", said, final=True)
+            self._say(course, [*said, f"=== aiinfra: SIGTERM: {_CANCELLED} ==="])
+            return self._over(course, "cancelled", _CANCELLED)
+        # Where everything is done at once, its end and that of its time are one moment.
+        is_late = course["ends"] is not None and min(now, ended) >= course["ends"]
+        if is_late and (rate or done.seconds >= spec["seconds"]):
+            self._say(course, [*said, f"=== aiinfra: SIGTERM: {_TIME_IS_OVER} ==="])
+            return self._failed(course, spec, 0, _TOLD_TO_END, _TIME_IS_OVER, said, final=True)
         self._say(course, said)
         if now >= ended:
             if done.code == 0:
                 return self._over(course, "succeeded", done.why)
-            cause = "command not found" if done.code == 127 else ""  # noqa: PLR2004 - bash's
+            cause = "command not found" if done.code == _NOT_FOUND else ""
             return self._failed(course, spec, 0, done.code, cause, said, ran=done.seconds)
         if lost:
-            cause = f"the VM {lost[0]['name']} was lost, or does not answer"
-            return self._failed(course, spec, lost[0]["rank"], None, cause, [])
+            cause = f"the VM {course['nodes'][lost[0]]['name']} was lost, or does not answer"
+            return self._failed(course, spec, lost[0], None, cause, [])
         return course
+
+    def _lost(self, course: Resource, living: list[tuple[int, Resource]]) -> list[int]:
+        """The ranks whose VMs are not there any more."""
+        there = {vm["id"] for _, vm in living}
+        return [it["rank"] for it in course["nodes"] if it["instance_id"] not in there]
 
     def _failed(  # noqa: PLR0913, PLR0917 - what is told of a failure
         self,
@@ -255,17 +322,21 @@ class _Group:
     def _say(self, course: Resource, lines: list[str]) -> None:
         """Write what each rank has said since its last piece: all run the same."""
         text = "".join(f"{line}\n" for line in lines).encode()
-        written = self._kept["written"]
+        for node in course["nodes"]:
+            self._write_log(course, node["rank"], text)
+
+    def _write_log(self, course: Resource, rank: int, text: bytes) -> None:
+        """Write what a rank has said since its last piece."""
+        written = self._kept["written"][rank]
         if text[written:]:
             prefix = f"vms/jobs/{course['name']}/logs/{course['attempt']}"
-            for node in course["nodes"]:
-                self._write(f"{prefix}/{node['rank']}/{written:015d}", text[written:])
-            self._kept["written"] = len(text)
+            self._write(f"{prefix}/{rank}/{written:015d}", text[written:])
+            self._kept["written"][rank] = len(text)
 
-    def _files(self, spec: Resource) -> Mapping[str, str]:
+    def _archive(self, spec: Resource) -> bytes | None:
         name = f"{self._folder}/jobs/files/{spec['files']}.tar.gz"
         found = objects.live(self._store, self._bucket, name) if spec["files"] else None
-        return {} if found is None else vm_programs.files_of(objects.content(self._store, found))
+        return None if found is None else objects.content(self._store, found)
 
     def _is_over(self, name: str) -> bool:
         return bool(self._read(f"vms/jobs/{name}/course.json"))

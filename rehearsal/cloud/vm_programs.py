@@ -2,8 +2,9 @@
 
 Nothing is run. Of a shell's line, echo, sleep, exit, true and false are known; of a script in the
 job's folder its calls of print, time.sleep, sys.exit and SystemExit with plain values, as if each
-line were reached. Anything else that exists says nothing and takes a minute. Where one of these
-would have to be run to know how it ends, and nothing here makes it fail, the course says so.
+line were reached; but whether it exits inside of something, only a run would show. Anything else
+that exists says nothing and takes a minute. Where one of these would have to be run to know how it
+ends, and nothing here makes it fail, the course says so.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ _SETUP: Final = "aiinfra-setup"
 """The name of a shell that installs the packages of the program behind it."""
 _NOT_FOUND: Final = 127
 _SILENT: Final = frozenset({"hostname", "nvidia-smi", "pip", "ls"})
-_UNTRIED: Final = "would run here: a rehearsal runs no program"
+_UNTRIED: Final = "would run here: "
+_NOTHING: Final = "a rehearsal runs no program"
 _CALL: Final = re.compile(
-    r"""^\s*(?:print\((?P<quote>["'])(?P<said>.*?)(?P=quote).*\)
-      |(?:time\.)?sleep\((?P<seconds>[0-9.]+)\)
+    r"""^(?:\s*print\((?P<quote>["'])(?P<said>.*?)(?P=quote).*\)
+      |\s*(?:time\.)?sleep\((?P<seconds>[0-9.]+)\)
       |(?:(?:sys\.)?exit|raise\sSystemExit)\((?P<code>\d+)\))""",
     re.VERBOSE,
 )
@@ -56,9 +58,11 @@ class Course:
         self.code = code
 
 
-def files_of(archive: bytes) -> dict[str, str]:
+def files_of(archive: bytes | None) -> dict[str, str]:
     """The texts of an archive, by their names; of programs by "./NAME", too."""
-    found = {}
+    found: dict[str, str] = {}
+    if archive is None:
+        return found
     with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
         for member in packed:
             content = packed.extractfile(member)
@@ -69,14 +73,21 @@ def files_of(archive: bytes) -> dict[str, str]:
     return found
 
 
-def course(command: Sequence[str], files: Mapping[str, str], name: str, folder: str = "") -> Course:
+def course(
+    command: Sequence[str],
+    files: Mapping[str, str],
+    name: str,
+    folder: str = "",
+    untried: str = "",
+) -> Course:
     """What a command does in a folder.
 
-    `files`: the folder: names -> texts. `folder`: where it is; "" for where VMs have it.
+    `files`: the folder: names -> texts. `folder`: where it is; "" for where VMs have it. `untried`:
+    why nothing is run; "" where nothing ever is.
     """
     done = Course(folder=folder or f"/var/lib/aiinfra-job/{name}")
     _run(done, list(command), files, name)
-    done.why = done.why if done.code == 0 else ""
+    done.why = f"{done.why}{untried or _NOTHING}" if done.why and done.code == 0 else ""
     if done.why:
         own = command[6:] if command[3:4] == [_SETUP] else command
         line = f"This is a rehearsal: {shlex.join(own)} was not run here"
@@ -127,7 +138,7 @@ def _interpreter(
         missing = f"can't open file '{where}': [Errno 2] No such file or directory"
         done.fail(2, f"{program}: {missing}")
     elif words[:1] == ["-c"]:
-        _script(done, words[1].replace(";", "\n"))
+        _script(done, re.sub(r";\s*", "\n", words[1]))
     else:
         _script(done, files[scripts[0]] if is_own else "")
 

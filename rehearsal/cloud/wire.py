@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from rehearsal.cloud.store import Store
 
@@ -34,6 +35,8 @@ class Request:
     # seconds of wall time per second of cloud time; 0: everything is done at once
     rate: float = 0.0
     scenarios: frozenset[str] = frozenset()
+    place: Path | None = None  # the folder that keeps this cloud
+    arranged: bool = False  # whether it is no client's: it is done at once, and no VM goes on by it
 
     def after(self, seconds: float) -> float:
         """When so many seconds of cloud time, counted from now, are over (Unix epoch)."""

@@ -39,9 +39,9 @@ _ARCHITECTURES: Final = {
 def install(folder: Path, python: str) -> Path:
     """Write the mirror, the CLI configuration, and the way to Python."""
     folder = folder.resolve()
-    _executable(_package(folder) / NAME, PLUGIN)
+    executable(_package(folder) / NAME, PLUGIN)
     certificate.write(folder / "plugin.pem")
-    _executable(folder / "python", _launcher(python, folder / "plugin.pem"))
+    executable(folder / "python", _launcher(python, folder / "plugin.pem"))
     return _written(folder)
 
 
@@ -112,7 +112,7 @@ provider_installation {{
 """
 
 
-def _executable(path: Path, text: str) -> None:
+def executable(path: Path, text: str) -> None:
     """Write a script in one step, since a Terraform may be starting it."""
     fresh = path.with_name(f".{path.name}.new")
     fresh.write_text(text, encoding="utf-8")

@@ -3,6 +3,7 @@
 import base64
 import re
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -65,6 +66,11 @@ def _run(rehearsal: Rehearsal, *words: str, folder: Path | None = None, **settin
     return rehearsal.finish(_begin(rehearsal, *words, folder=folder, **settings))
 
 
+def _fetch(rehearsal: Rehearsal, name: str, path: str = ".", *options: str) -> Ended:
+    behind = (name, path, str(rehearsal.folder / "here"))
+    return rehearsal.run("Fetch", *options, behind=behind)
+
+
 def _begin(rehearsal: Rehearsal, *words: str, folder: Path | None = None, **settings: str) -> Any:
     empty = rehearsal.folder / "empty"
     empty.mkdir(exist_ok=True)
@@ -119,6 +125,27 @@ def test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once(
     assert rehearsal.run("Logs", "--rank=last").code == 2
     beyond = rehearsal.run("Logs", "--rank=9", behind=("train-1",))
     assert (beyond.code, beyond.problem["fix"]) == (2, f"--rank {machines - 1}, or --rank all")
+
+    over = rehearsal.run("Ssh", behind=("train-1",))
+    assert over.code == (8 if settings.get("ORCHESTRATOR_TYPE") == "gke" else 2)
+    assert "does not run" in over.problem["what"]
+    ended = _fetch(rehearsal, "train-1")
+    gone = {"gke": (8, "machines-gone"), "ray": (2, "without-effect")}
+    if kind := settings.get("ORCHESTRATOR_TYPE"):
+        # Pods are gone with what was in them, and Ray's folder with its program.
+        assert (ended.code, ended.problem["code"]) == gone[kind]
+        return
+    assert ended.code == 0, ended.said
+    assert "This is a rehearsal: no program ran" in ended.said
+    assert ended.document["fetched"]["files"] == 1
+    (rehearsal.folder / "here" / "train.py").write_text("mine")
+    refused = _fetch(rehearsal, "train-1", "train.py", "--rank=1")
+    assert (refused.code, refused.problem["code"]) == (2, "approval-needed")
+    agreed = _fetch(rehearsal, "train-1", "train.py", "--rank=1", "--yes")
+    assert agreed.document["fetched"]["overwritten"] == ["train.py"]
+    assert (rehearsal.folder / "here" / "train.py").read_text() == TRAIN
+    nowhere = _fetch(rehearsal, "train-1", "logs")
+    assert (nowhere.code, nowhere.problem["code"]) == (2, "invalid-command-line")
 
 
 @pytest.mark.parametrize(
@@ -340,9 +367,15 @@ def test_ctrl_c_lets_a_job_go_on_which_another_run_follows_to_its_end(
     going = _job(rehearsal.run("Jobs", behind=("train-1",)))
     assert going["state"] == "running"
     assert 0 <= going["silent"] < 900
-    is_kept = "ORCHESTRATOR_TYPE" not in rehearsal.settings
-    scp = f"gcloud compute scp --recurse {going['machines'][0]}:/var/lib/aiinfra-job/train-1 . "
-    assert (going["fetch"].startswith(scp), bool(going["fetch"])) == (is_kept, is_kept)
+    is_there = rehearsal.settings.get("ORCHESTRATOR_TYPE") != "ray"
+    assert going["fetch"] == ("aiinfra Fetch train-1" if is_there else "")
+    fetched = _fetch(rehearsal, "train-1", "train.py")
+    assert fetched.code == (0 if is_there else 2), fetched.said
+    entered = rehearsal.run("Ssh", behind=("train",))
+    on_gke = rehearsal.settings.get("ORCHESTRATOR_TYPE") == "gke"
+    assert entered.code == 0, entered.said
+    ways = "kubectl exec -it " if on_gke else f"gcloud compute ssh {going['machines'][0]} "
+    assert _job(entered)["shell"].startswith(ways)
 
     followed = rehearsal.run("Logs", "--follow")
     assert followed.code == 0, followed.said
@@ -866,6 +899,16 @@ def test_ssh_names_the_vm_of_a_rank_and_takes_no_command_from_the_bucket(
             assert (shown["name"], shown["ssh"]) == (vm["name"], vm["ssh"])
     unknown = rehearsal.run("Ssh", behind=("7",), **TWO)
     assert (unknown.code, unknown.problem["what"]) == (2, "There is no VM 7")
+    file = rehearsal.folder / "ssh"
+    written = rehearsal.run("Ssh", f"--config={file}", **TWO)
+    assert written.code == 0, written.said
+    assert file.read_text().count("\nHost ") == len(told["vms"])
+    assert "rm -rf" not in file.read_text()
+    for vm in told["vms"]:
+        asked = ["ssh", "-G", "-F", str(file), f"np-{vm['rank']}"]
+        known = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+        assert f"\nhostname {vm['external_ip'] or vm['name']}\n" in known
+        assert "\nuser owner_example_com\n" in known
 
 
 def test_what_a_folder_asks_for_is_installed_unless_somebody_says_otherwise(

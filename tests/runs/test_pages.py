@@ -4,7 +4,7 @@ import difflib
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from provision.cost import estimate
 from provision.intake import load
 from provision.kinds import registry
 from rehearsal.inventory import stays
+from tests.image.terminal import typed
 from tests.runs import cluster_side
 from tests.runs.conftest import MANDATORY, PROGRAM, Rehearsal, Rehearse, rehearsed
 from tests.waiting import until
@@ -27,6 +28,8 @@ _COMMANDS: Final = re.compile(
 _OURS: Final = re.compile(r"(?:\./|\.venv/bin/)?aiinfra (?!ACTION)(?P<arguments>[^#|]*)")
 _SETTING: Final = re.compile(r"(?:#.*|[A-Z_]+=.*)")
 _JOB: Final = re.compile(r"gcloud storage cat gs://\S+/jobs/(\S+) \| kubectl create --filename -")
+_QUESTION: Final = re.compile(r"(.*(?:\[Y/n\]|to confirm:)) (\w+)")
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 # What differs from run to run.
 _DIFFERS: Final = (
     (re.compile(r"\b\d+:\d\d\b"), "<time>"),
@@ -86,14 +89,26 @@ class Reader:
         self._environ = {**rehearsal.environ, "PATH": path}
         self.said: list[str] = []
 
-    def type(self, line: str, code: int = 0) -> None:
-        """Type a line into a shell; what is not for the rehearsal is left out."""
+    def type(self, line: str, code: int = 0, shown: Sequence[str] = ()) -> None:
+        """Type a line into a shell; what is not for the rehearsal is left out.
+
+        `shown`: what the page shows of it; if there is a question, on a terminal, with its answer.
+        """
         if job := _JOB.match(line):
             self._submit(job[1])
         ours = _OURS.match(line)
         if ours:
             line = f"aiinfra {ours['arguments']}".replace(" --rehearse ", " ")
         elif not line.startswith("printf"):
+            return
+        asked = next(filter(None, map(_QUESTION.fullmatch, shown)), None)
+        if ours and asked:
+            question, answer = asked[1].strip().encode(), f"{asked[2]}\n".encode()
+            where = {**self._environ, "TERM": "dumb"}
+            command = ["bash", "-c", line]
+            ended, said = typed(command, where, when=question, keys=answer, folder=self.folder)
+            assert ended == code, f"{line}\n{said}"
+            self.said += _COLOURS.sub("", said).replace("\r", "").splitlines()
             return
         environ = self._environ if ours else {**self._environ, "PROJECT_ID": "my-project"}
         done = subprocess.run(
@@ -138,12 +153,13 @@ class Reader:
 def _follow(page: Path, rehearsal: Rehearsal) -> None:
     reader = Reader(rehearsal)
     compared = 0
-    for block in _blocks(page):
+    blocks = list(_blocks(page))
+    for block, then in zip(blocks, [*blocks[1:], []], strict=True):
         if _COMMANDS.match(block[0]):
             if any(_OURS.match(line) for line in block):
                 reader.said = []
             for line in block:
-                reader.type(line)
+                reader.type(line, shown=then)
         elif block[0].startswith("Validate failed ("):
             with rehearsed(_made(rehearsal.folder / "quota"), scenario="quota") as poor:
                 other = Reader(poor)

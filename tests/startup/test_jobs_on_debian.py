@@ -1,5 +1,6 @@
 """Jobs on three VMs with real systems: the unit, its user, and the recipes of torchrun and JAX."""
 
+import io
 import json
 import os
 import re
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from provision.actions import fetch
+from provision.files import archive
 from tests.startup import environments
 from tests.startup.debian_vm import DebianVM
 from tests.startup.group import Group
@@ -171,3 +174,25 @@ def test_a_program_is_nobodys_administrator_and_none_of_its_lines_is_lost(
     assert course["failure"]["code"] == 4
     lines = [it for it in group.log("sly-1").splitlines() if "LD_PRELOAD" not in it]
     assert lines == ["aiinfra-job", *(f"line {it}" for it in range(1, 100_001))]
+
+
+def test_what_a_program_wrote_is_packed_for_whoever_logs_in(
+    group: Group, vms: list[DebianVM], tmp_path: Path
+) -> None:
+    wrote = "mkdir out; echo weights >out/model.pt; umask 077; echo mine >out/private"
+    course = _run(group, vms, "wrote-1", "bash", "-c", wrote)
+    assert course["state"] == "succeeded"
+    line = fetch._LINE.format(folder="/var/lib/aiinfra-job/wrote-1", path="./out")
+    # Who may become root gets all of it, and who may not is told what is missing.
+    sent = vms[0].run(line).encode()
+    came = archive.unpack(io.BytesIO(sent), tmp_path, lambda _: None)
+    assert came.files == ("out/model.pt", "out/private")
+    assert (tmp_path / "out" / "private").read_text() == "mine\n"
+    vms[0].run("useradd --create-home --shell /bin/bash caller")
+    with pytest.raises(RuntimeError, match=r"exit code 2\n(.|\n)*out/private: Cannot open"):
+        vms[0].run(line, user="caller")
+    nowhere = line.replace("./out", "./nowhere")
+    with pytest.raises(RuntimeError, match=f"exit code {fetch._NO_PATH}\nout\n"):
+        vms[0].run(nowhere, user="caller")
+    with pytest.raises(RuntimeError, match=f"exit code {fetch._NO_FOLDER}\n"):
+        vms[0].run(line.replace("wrote-1", "wrote-2"), user="caller")

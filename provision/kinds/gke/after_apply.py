@@ -124,8 +124,7 @@ def _connection(
         ClusterConnection,
         cluster=name,
         endpoint=f"https://{cluster['dns_endpoint']}",
-        get_credentials=f"gcloud container clusters get-credentials {name} --location {location}"
-        f" --project {project} --dns-endpoint",
+        get_credentials=control_plane.get_credentials(name, location, project),
         node_pools=tuple(NodePoolMade(**pool) for pool in made.outputs["node_pools"].values()),
         jobs=dict(examples),
         job_log=pods.log_command(project, name, location, "JobSet", "NAME"),

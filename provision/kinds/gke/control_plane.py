@@ -156,6 +156,14 @@ def reach(
     return client.Cluster(client.endpoint(str(config.get("endpoint", "")), environ), api.token)
 
 
+def get_credentials(name: str, location: str, project: str) -> str:
+    """The command that configures kubectl for a cluster."""
+    return (
+        f"gcloud container clusters get-credentials {name} --location {location}"
+        f" --project {project} --dns-endpoint"
+    )
+
+
 # ------------------------------------------------------------------ the facts of the last Create
 
 

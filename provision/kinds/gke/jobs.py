@@ -20,13 +20,14 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from provision.catalogue import limits
+from provision.catalogue import limits, names
+from provision.codes import Code
 from provision.cost import estimate
-from provision.deployment.kind import Jobs, Needs
+from provision.deployment.kind import Jobs, Needs, WayIn, shell
 from provision.documents import json_object
 from provision.documents.gke_status import JobState as Queued
 from provision.documents.job import Job, JobFailure, JobState
-from provision.errors import SettingsError
+from provision.errors import ClusterError, SettingsError
 from provision.kinds import job_folder
 from provision.kinds.gke import control_plane, identities
 from provision.kinds.gke.kubernetes import (
@@ -207,6 +208,44 @@ class GkeJobs(Jobs):
         shape = _shape(ray=(self._jobs.asked(job.name) or {}).get("ray"))
         selector = shape.selector(job.name, None)
         return f"kubectl get pods -l {selector}, then kubectl exec <POD> -- nvidia-smi"
+
+    def way_in(self, job: Job, rank: int) -> WayIn:
+        """By kubectl, with a configuration for this cluster alone.
+
+        Files come from beside the program: its image may have no tar.
+        """
+        asked = self._jobs.asked(job.name)
+        if asked is None:
+            raise job_folder.of_others(job.name, f"kubectl exec, in a pod of {job.name}")
+        job_folder.require_rank(job, rank)
+        found = self._pods(job.name, _shape(ray=asked.get("ray")))
+        heads = [it for it in found if _labels(it).get("ray.io/node-type") != "worker"]
+        pod = next((it for it in heads if _rank(it) == rank and _runs(it)), None)
+        if pod is None:
+            raise ClusterError(
+                f"The pod of rank {rank} of {job.name} does not run: the job is {job.state}",
+                code=Code.MACHINES_GONE,
+                why="what a program writes to its folder goes with its pod; on Ray, the head's"
+                " alone is rank 0",
+                fix=job_folder.TO_A_MOUNT,
+            )
+        name, program = pod["metadata"]["name"], pod["spec"]["containers"][0]["name"]
+        begin, behind = ("kubectl", "exec"), (name, "--namespace", kueue.NAMESPACE, "--container")
+        return WayIn(
+            where=name,
+            folder=run_jobs.FOLDER,
+            tells=(*begin, *behind, run_jobs.KEEPER, "--", "sh", "-c"),
+            opens=(*begin, "-it", *behind, program, "--", *shell(run_jobs.FOLDER)),
+            before=control_plane.get_credentials(
+                names.CLUSTER.of(self._record.name_prefix),
+                self._record.region,
+                self._record.project_id,
+            ),
+            forwards=lambda port: (
+                f"kubectl port-forward {name} --namespace {kueue.NAMESPACE} {port}"
+            ),
+            access=self._cluster.for_kubectl,
+        )
 
     def cancel(self, job: Job) -> None:
         """Delete its object, with which its pods, its place in the queue and its requests go."""
@@ -524,6 +563,11 @@ def _shape(*, ray: object) -> Shape:
 
 def _labels(thing: Object) -> Mapping[str, Any]:
     return thing["metadata"].get("labels") or {}
+
+
+def _runs(pod: Object) -> bool:
+    gone = "deletionTimestamp" in pod["metadata"]
+    return not gone and (pod.get("status") or {}).get("phase") == "Running"
 
 
 def _rank(pod: Object) -> int:

@@ -13,14 +13,16 @@ from __future__ import annotations
 import functools
 import json
 import re
+import shlex
 from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.deployment.kind import Jobs, Needs
+from provision.codes import Code
+from provision.deployment.kind import Jobs, Needs, WayIn, shell
 from provision.documents import json_object
 from provision.documents.job import Job, JobState
-from provision.errors import SettingsError
+from provision.errors import ClusterError, SettingsError
 from provision.kinds import connection, job_folder
 from provision.kinds.job_folder import JobFolder
 from provision.kinds.vms import agent
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 _HOME: Final = "/var/lib/aiinfra-job"
 """Where each VM has the folders of jobs (aiinfra_vm/job.py of modules/startup)."""
+_CONTAINER: Final = "aiinfra-job"
+"""That of the job that runs, if it has an image (containers.py there)."""
 _STATES: Final = {"PENDING": JobState.WAITING, "RUNNING": JobState.RUNNING}
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 """Any program on a VM may write what others run: no other name is shown."""
@@ -167,14 +171,35 @@ class VmJobs(Jobs):
         """By ssh."""
         return f"aiinfra Ssh {next(iter(job.machines), '0')}, and there nvidia-smi"
 
-    def fetch(self, job: Job) -> str:
-        """By scp; not on Ray, which has a folder of its own for each program."""
-        record, name = self._folder.record(), next(iter(job.machines), "")
-        vm = connection.vms(self._folder).get(name) if job.attempt else None
-        if record is None or vm is None or record.settings.get("ORCHESTRATOR_TYPE") == "ray":
-            return ""
+    def way_in(self, job: Job, rank: int) -> WayIn:
+        """By gcloud; into the container if the job has an image."""
+        if self._jobs.asked(job.name) is None:
+            raise job_folder.of_others(job.name, "Ssh, and there `ray job list`")
+        job_folder.require_rank(job, rank)
+        name, record = job.machines[rank], self._folder.record()
+        vm = connection.vms(self._folder).get(name)
+        if record is None or vm is None:
+            raise ClusterError(
+                f"{name}, the VM of rank {rank} of {job.name}, is gone",
+                code=Code.MACHINES_GONE,
+                why="what the job wrote to its folder went with that VM's disk",
+                fix=job_folder.TO_A_MOUNT,
+            )
         is_public = bool(vm.get("external_ip"))
-        return connection.scp(name, record, f"{_HOME}/{job.name}", is_public=is_public)
+        command = tuple(shlex.split(connection.ssh(name, record, is_public=is_public)))
+        folder = f"{_HOME}/{job.name}"
+        line = f"sudo docker exec -it {_CONTAINER} {shlex.join(shell(folder))}" if job.image else ""
+        line = line or f'cd {folder} && exec "$SHELL" -l'
+        on_ray = record.settings.get("ORCHESTRATOR_TYPE") == "ray"
+        return WayIn(
+            where=name,
+            folder=folder,
+            tells=(*command, "--quiet", "--command"),
+            opens=command if on_ray else (*command, "--ssh-flag=-t", "--command", line),
+            lost="Ray runs it in a folder of its own, which goes with the program"
+            if on_ray
+            else "",
+        )
 
     def cancel(self, job: Job) -> None:
         """Mark it in the order of jobs."""

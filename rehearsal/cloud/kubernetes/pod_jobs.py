@@ -13,7 +13,7 @@ import shlex
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud import secrets, vm_programs
+from rehearsal.cloud import real_programs, secrets, vm_programs
 from rehearsal.cloud.kubernetes import shell
 from rehearsal.cloud.storage import buckets, objects
 
@@ -101,7 +101,8 @@ def _begin(world: World, pod: Object, command: Sequence[str]) -> vm_programs.Cou
         if found is not None:
             files = vm_programs.files_of(objects.content(world.store, found))
     problem = pod["_nccl"]["problem"]
-    done = vm_programs.course(command, files, "job", _FOLDER)
+    why_not = real_programs.OTHERS if real_programs.SCENARIO in world.request.scenarios else ""
+    done = vm_programs.course(command, files, "job", _FOLDER, why_not)
     if problem:
         done = vm_programs.Course(_AT_ONCE, 1, [(0.0, problem)])
     pod["_course"] = asdict(done)

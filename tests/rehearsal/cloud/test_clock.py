@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rehearsal import clock, session
+from rehearsal.cloud import real_programs
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.wire import Request
 
@@ -68,6 +69,22 @@ def test_time_stands_still_at_a_question_until_anybody_asks_the_cloud(
         later(1)
         assert _bucket(cloud, "after-1") == "2027-01-15T08:00:01.000Z"
         assert clock.now(file) == time.time() - 2 * HOUR
+
+
+def test_time_is_no_faster_than_ours_while_programs_are_really_run(
+    tmp_path: Path, later: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with _cloud(tmp_path) as cloud:
+        assert _bucket(cloud, "first-1") == "2027-01-15T08:00:00.000Z"
+        monkeypatch.setattr(real_programs, "are_running", lambda: True)
+        assert _bucket(cloud, "begins-1") == "2027-01-15T08:00:00.000Z"
+        later(100)
+        assert _bucket(cloud, "runs-1") == "2027-01-15T08:00:02.000Z"
+        monkeypatch.setattr(real_programs, "are_running", lambda: False)
+        later(100)
+        assert _bucket(cloud, "ended-1") == "2027-01-15T08:00:04.000Z"
+        later(100)
+        assert _bucket(cloud, "after-1") == "2027-01-15T08:01:44.000Z"
 
 
 def test_a_clock_that_never_stood_still_is_ours(

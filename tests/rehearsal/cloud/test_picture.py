@@ -24,6 +24,16 @@ def test_a_line_that_is_too_long_goes_on_below_with_its_colour() -> None:
     assert rows == [[("c31", "x" * 10)], [("c31", "x" * 10)], [("c31", "x" * 5), (None, "y")]]
 
 
+def test_a_line_is_broken_at_a_blank_where_it_has_one() -> None:
+    rows = _rows(
+        picture.svg(["\x1b[31mone two\x1b[0m three-four --tunnel-through"], "t", columns=10)
+    )
+    assert ["".join(text or "" for _, text in row).rstrip() for row in rows] == [
+        *("one two", "three-four", "--tunnel-t", "hrough")
+    ]
+    assert rows[0][0] == ("c31", "one two")
+
+
 def test_it_has_a_title_a_size_and_nothing_from_elsewhere() -> None:
     svg = picture.svg(["a", "", "b"], "What it is")
     root = ET.fromstring(svg)  # noqa: S314 - made by us

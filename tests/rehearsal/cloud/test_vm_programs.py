@@ -44,6 +44,7 @@ def test_a_program_takes_its_time_and_says_its_words(
     [
         (["torchrun", "--nnodes", "2", "train.py"], 60, []),
         (["python3", "says.py"], 0, ["done"]),
+        (["python3", "asks.py"], 60, []),
         (["python3", "-m", "pip"], 60, []),
         (["python3", "/opt/somebodys.py"], 60, []),
         (["python3", "-c", "import train"], 60, []),
@@ -54,7 +55,8 @@ def test_a_program_takes_its_time_and_says_its_words(
 def test_a_program_that_would_have_to_be_run_says_that_it_was_not(
     command: list[str], seconds: float, said: list[str]
 ) -> None:
-    files = {"train.py": "import torch\n", "says.py": "print('done')\n"}
+    asks = "import sys\nif not sys.argv[1:]:\n    sys.exit(2)\n"
+    files = {"train.py": "import torch\n", "says.py": "print('done')\n", "asks.py": asks}
     done = vm_programs.course(command, files, "job-1")
 
     first, *others = [line for _, line in done.said]

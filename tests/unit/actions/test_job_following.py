@@ -12,8 +12,6 @@ from provision.documents.job import Job, JobState
 from provision.kinds.gke.jobs import GkeJobs
 from provision.kinds.vms.jobs import VmJobs
 
-SCP = "gcloud compute scp --recurse vm-1:/var/lib/aiinfra-job/a-1 ."
-
 
 class _Log:
     """The logs of a job, by attempt."""
@@ -123,26 +121,3 @@ def test_inside_a_pod_is_where_its_gpus_are_seen(ray: bool, label: str) -> None:
     ours = cast("Any", SimpleNamespace(_jobs=SimpleNamespace(asked=lambda _: {"ray": ray})))
     runs = Job(name="a-1", state=JobState.RUNNING, attempt=1, submitted="")
     assert f"get pods -l {label}" in GkeJobs.inside(ours, runs)
-
-
-@pytest.mark.parametrize(
-    ("kind", "changes", "address", "command"),
-    [
-        ("none", {}, None, f"{SCP} --project p --zone z --tunnel-through-iap"),
-        ("none", {}, "192.0.2.1", f"{SCP} --project p --zone z"),
-        ("none", {"attempt": 0}, None, ""),
-        # What machines say of their names is taken for no more than a name.
-        ("none", {"machines": ("-o ProxyCommand=x",)}, None, ""),
-        ("ray", {}, None, ""),
-    ],
-)
-def test_the_folder_of_rank_0_is_copied_from_the_vm_that_keeps_it(
-    kind: str, changes: dict[str, Any], address: str | None, command: str
-) -> None:
-    settings = {"ORCHESTRATOR_TYPE": kind}
-    record = SimpleNamespace(project_id="p", zone="z", settings=settings)
-    told = [{"name": it, "external_ip": address} for it in ("vm-1", "-o ProxyCommand=x")]
-    folder = SimpleNamespace(record=lambda: record, read=lambda _: {"vms": told})
-    about: dict[str, Any] = {"machines": ("vm-1", "vm-2"), "attempt": 1, **changes}
-    job = Job(name="a-1", state=JobState.SUCCEEDED, submitted="", **about)
-    assert VmJobs.fetch(cast("Any", SimpleNamespace(_folder=folder)), job) == command

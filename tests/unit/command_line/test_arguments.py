@@ -80,6 +80,8 @@ Ssh 0 ls /tmp -> Ssh takes one name, and 'ls /tmp' stands behind it; it opens a 
 Ssh 0 -- nvidia-smi -> Ssh takes one name, and 'nvidia-smi' stands behind it; it opens a shell,
     and hands no command over; --forward 6006 for a port; else put --command='...' behind the
     gcloud command that it prints
+Fetch a out b c -> Fetch takes a job, a path and a destination, and 'c' stands behind them; a path
+    with blanks in quotes; Fetch once for each path
 Logs one two -> Logs takes one name, and 'two' stands behind it; run Logs once for each
 Run bash train.sh --lr 0.1 -> the job's command begins with 'bash', without a -- before it; the
     options of a command can't be told from this program's own; Run -- bash train.sh --lr 0.1
@@ -104,8 +106,8 @@ Status --copy /nonexistent --offline -> Status does not support --copy; it is fo
     Validate, Plan, Debug and Run; remove it; Status --help shows the options of Status ->
     Status does not support --offline; it is for Validate and Offers; remove it; Status --help
     shows the options of Status
---yes plan -> Plan does not support --yes; it is for Create, Destroy, Run, Cancel and Bake;
-    remove it; Plan --help shows the options of Plan
+--yes plan -> Plan does not support --yes; it is for Create, Destroy, Run, Cancel, Fetch
+    and Bake; remove it; Plan --help shows the options of Plan
 # All at once.
 --json --evn-file x Craete --output=xml -> '--json' is not an option; did you mean --output
     json? -> '--evn-file' is not an option; did you mean --env-file? -> --output 'xml' is not
@@ -160,8 +162,10 @@ def test_the_actions_of_every_option_are_these() -> None:
         "--nodes": ["Run", "Test"],
         **{f"--{it}": ["Test"] for it in ("pool", "cordon")},
         "--forward": ["Ssh"],
-        **{f"--{it}": ["Logs"] for it in ("follow", "rank", "tail")},
-        "--yes": ["Bake", "Cancel", "Create", "Destroy", "Run"],
+        "--config": ["Ssh"],
+        **{f"--{it}": ["Logs"] for it in ("follow", "tail")},
+        "--rank": ["Fetch", "Logs", "Ssh"],
+        "--yes": ["Bake", "Cancel", "Create", "Destroy", "Fetch", "Run"],
         "--all": ["Cancel"],
         "--full": ["Bake", "Create", "Debug", "Destroy", "Plan", "Status"],
         "--offline": ["Offers", "Validate"],
@@ -231,6 +235,12 @@ def test_secrets_come_again_and_what_may_be_a_value_is_not_echoed() -> None:
     (problem,) = _read("Run --secret hf_abc-def -- true").problems
     assert "names no variable" in problem.what
     assert "hf_abc" not in str(problem)
+
+
+def test_what_is_fetched_may_be_called_as_an_action_is() -> None:
+    line = read(["Fetch", "train-1", "logs", "--rank", "1", "test"])
+    assert (line.options.action, line.problems) == (Action.FETCH, ())
+    assert (line.options.job, line.options.others) == ("train-1", ("logs", "test"))
 
 
 @pytest.mark.parametrize("action", ["Logs", "Cancel", "Jobs"])

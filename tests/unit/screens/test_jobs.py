@@ -23,7 +23,11 @@ def test_a_job_that_no_machine_ran_is_not_said_to_have_succeeded() -> None:
 def test_what_is_to_be_said_of_its_end_stands_behind_where_it_ran() -> None:
     assert jobs.words(DONE) == "on 2 machines"
     assert jobs.words(UNTRIED) == "on 2 machines; would run here: a rehearsal runs no program"
-    assert any("runs no program" in line.text for line in jobs.lines([UNTRIED]))
+    _, row = jobs.lines([UNTRIED])
+    assert "runs no program" in row.text
+    shown = [row.text, *(line.text for line in jobs.whole(UNTRIED))]
+    assert not any("succeeded" in text for text in shown)
+    assert any("succeeded" in line.text for line in jobs.lines([DONE]))
 
 
 def test_a_job_that_runs_says_for_how_long_it_has_said_nothing() -> None:

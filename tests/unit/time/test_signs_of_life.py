@@ -498,3 +498,20 @@ def test_each_stage_has_a_title_and_each_end_a_mark() -> None:
     assert set(screen.TITLES) == set(StageName)
     assert set(screen._MARKS) == set(StageState)
     assert set(screen._LEAVES) == set(OnInterrupt)
+
+
+def test_what_this_machine_works_is_not_multiplied_by_a_rehearsals_clock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(monkeypatch)
+    run.stages.clock = Clock(rate=0.02)
+    with run.stages.stage(StageName.PLAN, OnInterrupt.NOTHING):
+        run.time.sleep(10)
+    run.time.sleep(3)
+    with (
+        run.stages.stage(StageName.TERRAFORM, OnInterrupt.KEEPS),
+        run.stages.stage(StageName.NETWORKS, OnInterrupt.KEEPS),
+    ):
+        run.time.sleep(6)
+    assert [it.seconds for it in run.stages.timeline] == [10, 300, 300]
+    assert 19 + run.stages.ahead == 13 + 300

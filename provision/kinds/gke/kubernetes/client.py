@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http
 import json
 from dataclasses import dataclass
@@ -11,12 +12,13 @@ from provision import __version__, endpoints
 from provision.codes import Code
 from provision.documents import json_object
 from provision.errors import ClusterError, CredentialsError
+from provision.files import private
 from provision.google import sessions
 from provision.kinds.gke.kubernetes.objects import MANAGER, Object, title
 from provision.time.deadline import TransientError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import requests
 
@@ -112,6 +114,7 @@ class Cluster:
         self._session.auth = authorized
         self._session.headers["User-Agent"] = f"aiinfra-cluster/{__version__}"
         self._session.headers["Accept"] = "application/json, */*"
+        self._token = token
         self._kinds: dict[str, dict[str, tuple[str, bool]]] = dict(_EVERYWHERE)
 
     def apply(self, thing: Object) -> Object:
@@ -171,6 +174,26 @@ class Cluster:
         path = f"{self._path('v1', 'Pod', namespace)}/{pod}/log"
         query = {"container": container}
         return self._send(f"read the log of {pod}", "GET", path, query).decode()
+
+    @contextlib.contextmanager
+    def for_kubectl(self) -> Iterator[Mapping[str, str]]:
+        """The variables by which kubectl reaches this cluster, as the one who runs this.
+
+        What somebody has configured may be another cluster, or another account.
+        """
+        parts = {
+            "cluster": {
+                "server": self._url,
+                **({"certificate-authority": self._trusted} if self._trusted else {}),
+            },
+            "user": {"token": self._token(self._url)},
+            "context": {"cluster": "this", "user": "this"},
+        }
+        named = {f"{kind}s": [{"name": "this", kind: it}] for kind, it in parts.items()}
+        document = {"apiVersion": "v1", "kind": "Config", "current-context": "this", **named}
+        with private.folder() as folder:
+            (folder / "kubeconfig").write_text(json.dumps(document), "utf-8")
+            yield {"KUBECONFIG": str(folder / "kubeconfig")}
 
     def places(self, namespace: str, queue: str) -> dict[str, int]:
         """Kueue's Workloads that wait for their turn in a LocalQueue: name -> place, from 1.

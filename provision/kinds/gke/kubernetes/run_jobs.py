@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 ATTEMPT_LABEL: Final = "jobset.sigs.k8s.io/restart-attempt"
 CONTAINER: Final = "job"
+KEEPER: Final = "keep-log"
 SHARED: Final = str(job_attendant.SHARED)
 
 _PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
@@ -51,7 +52,7 @@ _GRACE: Final = 120  # seconds from SIGTERM to SIGKILL, as on VMs
 _MARGIN: Final = 900
 """Seconds for which nodes are asked for beyond --time: their start, and the job's end."""
 _JAX_PORT: Final = 29600
-_FOLDER: Final = f"{SHARED}/folder"
+FOLDER: Final = f"{SHARED}/folder"
 _MOUNT: Final = mount(CONTAINER, SHARED)
 HOPELESS: Final = 121
 """With what the shell of a program ends that would fail again: its set then fails as well."""
@@ -67,7 +68,7 @@ A pod has 15 of them from the notice on, and a Spot VM 30 (GKE, "Spot VMs", read
 # where the log is kept. What still writes when it has ended has ten seconds.
 _EXIT: Final = 'exit "${code}"\n'
 _RUN: Final = f"""\
-cd {_FOLDER}
+cd {FOLDER}
 JOB_ATTEMPT=$((JOB_RESTART + 1)) && export JOB_ATTEMPT
 mkfifo {SHARED}/said
 tee -a {SHARED}/log <{SHARED}/said &
@@ -196,7 +197,7 @@ def _attend(
         "name": "fetch-folder",
         "command": [*run, "fetch", wanted.bucket, wanted.folder]
         if wanted.folder
-        else ["mkdir", "-p", "-m", "777", _FOLDER],
+        else ["mkdir", "-p", "-m", "777", FOLDER],
     }
     pod["initContainers"] = [*pod.get("initContainers", ()), fetch]
     pod["volumes"] = [*pod.get("volumes", ()), {"name": CONTAINER, "emptyDir": {}}]
@@ -204,7 +205,7 @@ def _attend(
         return
     keep: Object = {
         **common,
-        "name": "keep-log",
+        "name": KEEPER,
         "restartPolicy": "Always",
         "command": [*run, "keep", wanted.bucket, wanted.told],
         "env": [*place, field("NODE_NAME", "spec.nodeName")],
@@ -351,7 +352,7 @@ def _ray_job(facts: ClusterFacts, wanted: Wanted) -> Object:
         (container,) = pod["spec"]["containers"]
         container["env"] = _variables(wanted, container.get("env", []))
         container["volumeMounts"] = [*container.get("volumeMounts", []), dict(_MOUNT)]
-        container["workingDir"] = _FOLDER
+        container["workingDir"] = FOLDER
         if is_head:
             program = f"set -- {shlex.join(spec.command)}\n{_BEGIN}{_RUN}{_EXIT}"
             container["env"] += variables({_VARIABLE: _as_it_is(program)})

@@ -1,3 +1,4 @@
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,8 @@ def test_what_the_rehearsal_sets_is_not_the_callers_and_others_are_passed_on(
     )
     caller = {**others, **dict.fromkeys(own, "real"), "no_proxy": "example.com"}
     made = session.environment(_URL, tmp_path, caller | {"PYTHONPATH": "/elsewhere"})
-    assert {name: made[name] for name in others} == others
+    programs = str(tmp_path / "bin")
+    assert {name: made[name] for name in others} == others | {"PATH": f"{programs}:/bin"}
     assert [made[name] for name in own if made[name] == "real"] == []
     assert made["GOOGLE_COMPUTE_CUSTOM_ENDPOINT"] == f"{_URL}/compute/v1/"
     assert made["GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT"] == f"{_URL}/storage/v1/"
@@ -64,6 +66,23 @@ def test_an_environment_can_be_made_of_one_that_was_made(tmp_path: Path) -> None
     once = session.environment(_URL, tmp_path, {"PATH": "/bin"})
     twice = session.environment(_URL, tmp_path, once)
     assert {**twice, "NO_PROXY": "", "no_proxy": ""} == {**once, "NO_PROXY": "", "no_proxy": ""}
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("gcloud compute instances list", 1, "gcloud compute instances list was not run"),
+        ("kubectl get pods", 1, "kubectl get pods was not run"),
+    ],
+)
+def test_googles_own_programs_do_not_go_to_google(
+    tmp_path: Path, line: str, code: int, said: str
+) -> None:
+    made = session.environment(_URL, tmp_path, {"PATH": "/usr/bin:/bin"})
+    ended = subprocess.run(  # noqa: S602 - a line of the case
+        line, shell=True, env=made, capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, said in ended.stderr, ended.stdout) == (code, True, "")
 
 
 def test_a_first_rehearsal_says_how_fast_time_goes() -> None:
