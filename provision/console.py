@@ -28,6 +28,7 @@ from provision.documents import plain, problem
 from provision.documents.events import (
     EventKind,
     MessageEvent,
+    MilestoneEvent,
     NoteEvent,
     Output,
     ProblemEvent,
@@ -79,7 +80,7 @@ class Console:
     `output`: what stdout is for; results as text are not printed among JSON. `in_image`: whether
     this is the container image, which has few of the commands that fix something. `clock`: What
     stands still while somebody is asked. `asked`: The seconds (of ours) for which answers were
-    waited for.
+    waited for. `listener`: gets each milestone, masked; `hang_up`: ends it.
     """
 
     def __init__(self, *, output: Output = Output.TEXT, in_image: bool = False) -> None:
@@ -95,6 +96,9 @@ class Console:
         self.veil = masking.Veil()
         self.clock = Clock()
         self.asked = 0.0
+        self._said: set[str] = set()
+        self.listener: Callable[[Mapping[str, Any]], None] = lambda _: None
+        self.hang_up: Callable[[], None] = lambda: None
 
     def _live_rows(self) -> Live:
         def print_line(line: Line, end: str) -> None:
@@ -239,6 +243,8 @@ class Console:
                 self._out.write(text + "\n")
                 self._out.flush()
         match event:
+            case MilestoneEvent():
+                self.listener(masking.mask_tree(plain(event), self._lines))
             case StageEvent(stage=stage) if stage.ended:
                 self.show(progress_lines.ended(stage, self.width))
             case WaitingEvent(stage=name) if not self._asks and (name is None or not self._live):
@@ -303,6 +309,12 @@ class Console:
             for line in self._laid_out(self._line(text), "", "  "):
                 self._err.print(_styled(line, style="bold"))
         self.happened(MessageEvent(time=stamp(time.time()), words=text))
+
+    def once(self, text: str) -> None:
+        """Print a progress message, unless this run has said it already."""
+        if text not in self._said:
+            self._said.add(text)
+            self.progress(text)
 
     def problems(self, problems: Sequence[Problem], heading: str) -> None:
         """Print the problems that made the run fail."""

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from provision.codes import Code
+from provision.documents.events import MilestoneEvent, stamp
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Declined, Problem, ProvisionError, Unanswered
+from provision.notify import Watch
 from provision.settings.choices import Action
 from provision.state.location import locate
 from provision.time.stages import Progress, Stages
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from provision.console import Console
     from provision.cost.skus import PriceBook
+    from provision.documents.events import Milestone, WaitingEvent
     from provision.google.api import GoogleApi
     from provision.google.lists import Lists
     from provision.report import Report
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
     from provision.terraform import Binary, Terraform
     from provision.terraform.log import Log
     from provision.time.clock import Clock
+
+_FOLLOWS = (Action.RUN, Action.LOGS)
+"""Actions that stay with a job until its end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +79,7 @@ class Context:
     env: Mapping[str, str] = field(default_factory=dict)
     # and its secrets there (`--secret`): variable -> what names the secret, "" for the same name
     secrets: Mapping[str, str] = field(default_factory=dict)
+    mounts: tuple[str, ...] = ()  # the buckets that are mounted for it, as they are written
     guesses: tuple[Problem, ...] = ()  # notes from dated lists, to tell where Google is not asked
     # principals that may change states on purpose, by the file of TEAM_DEFAULTS
     state_writers: tuple[str, ...] = ()
@@ -108,7 +115,42 @@ class Context:
     @functools.cached_property
     def stages(self) -> Stages:
         """The stages of the run; whoever made the context closes them."""
-        return Stages(self.clock, self.console, beats=True)
+        return Stages(self.clock, self.console, beats=True, looks=self.look)
+
+    @functools.cached_property
+    def lookout(self) -> Watch:
+        """What has been told of while the run waits."""
+        return Watch()
+
+    def look(self, waits: WaitingEvent | None = None) -> None:
+        """Tell of what is due now; `waits`: what is waited for."""
+        jobs = self.report.jobs or ()
+        job = jobs[0] if len(jobs) == 1 and self.report.action in _FOLLOWS else None
+        for milestone, told, fix in self.lookout.due(waits, job, self.clock):
+            self.reached(milestone, told, fix)
+
+    def reached(self, milestone: Milestone, told: str, fix: str = "") -> None:
+        """Say what the run has come to, to programs and to whom NOTIFY names.
+
+        `told`: what it is, in words that go on after the cluster's name; `fix`: what to do next.
+        """
+        settings, is_rehearsal = self.settings, self.report.rehearsal
+        place = f"{settings.name_prefix} ({settings.project_id}, {settings.places.text})"
+        text = f"{'Rehearsal: ' if is_rehearsal else ''}{place}: {told}"
+        self.console.happened(
+            MilestoneEvent(
+                time=stamp(time.time()),
+                milestone=milestone,
+                text=f"{text}. Next: {fix.splitlines()[0]}" if fix else text,
+                words=told,
+                fix=fix,
+                action=self.report.action,
+                cluster=settings.name_prefix,
+                project=settings.project_id,
+                zone=settings.places.text,
+                rehearsal=is_rehearsal,
+            )
+        )
 
     @functools.cached_property
     def progress(self) -> Progress:
@@ -246,14 +288,12 @@ def connect(context: Context, *, offers_login: bool = True) -> Cloud:
 
     moved = endpoints.announcement(context.environ)
     if moved:
-        context.console.progress(moved)
+        context.console.once(moved)
     from provision.google import auth  # noqa: PLC0415 - as above
     from provision.google.api import GoogleApi  # noqa: PLC0415 - as above
     from provision.state.folder import StateFolder  # noqa: PLC0415 - half of a start
 
-    credentials = auth.credentials(
-        context.environ, context.console.progress, offers_login=offers_login
-    )
+    credentials = auth.credentials(context.environ, context.console.once, offers_login=offers_login)
     auth.hand_over(credentials, context.environ)
     # Only now: who has to log in first needs the terminal.
     with context.progress.stage(StageName.CONNECT, OnInterrupt.NOTHING):

@@ -188,7 +188,7 @@ def _sort_out(
         private_texts=tuple(read.given[name].raw for name in masking.PRIVATE if name in read.given),
         private_maps=tuple(
             _unspoken(values, effective)
-            for values in (case.settings.metadata, case.settings.job_env)
+            for values in (case.settings.metadata, case.settings.job_env, _secret(read))
         ),
     )
 
@@ -370,6 +370,13 @@ def _of_finding(finding: Finding, case: Case, read: Reading) -> _Found:
         alternatives=Alternatives(zones=finding.zones, settings=settings),
     )
     return _Found(field, problem, is_note=finding.note, is_guess=finding.guess)
+
+
+def _secret(read: Reading) -> dict[str, str]:
+    """What is a credential as a whole, also where its value is refused, and its path alone."""
+    whole = read.given["notify"].text if "notify" in read.given else ""
+    path = whole.partition("//")[2].partition("/")[2]
+    return {"secret": whole, "secret path": path} if whole else {}
 
 
 def _unspoken(metadata: Mapping[str, str], effective: Mapping[str, Any]) -> dict[str, str]:

@@ -8,6 +8,7 @@ import ssl
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from provision import endpoints
 from provision.catalogue import limits
@@ -58,6 +59,7 @@ def how(settings: Settings) -> str:
         (settings.https_proxy, "through {} (HTTPS_PROXY)"),
         (settings.ca_bundle, "trusting {} (CA_BUNDLE)"),
         (settings.team_defaults, "by the rules of {} (TEAM_DEFAULTS)"),
+        (urlsplit(settings.notify or "").hostname, "telling {} (NOTIFY)"),
     )
     return "".join(f", {words.format(value)}" for value, words in said if value)
 
@@ -91,7 +93,7 @@ def _certificates(path: str) -> str:
         setting="CA_BUNDLE",
         why=why,
         fix="name a file in PEM with the certificates of those who sign for your proxy or mirrors,"
-        " and mount it into the container (-v FILE:FILE:ro)",
+        "; a container needs it mounted (-v FILE:FILE:ro)",
     )
 
 

@@ -13,13 +13,12 @@ if TYPE_CHECKING:
     from provision.documents.connection import Connection
     from provision.documents.cost import Cost, Offer
     from provision.documents.deployed import Deployed, Ending, OlderMachine
-    from provision.documents.image import BootImage, OwnImage
     from provision.documents.job import Fetched, Job
     from provision.documents.plan import Backend, Changes, Plan
     from provision.documents.run import Run, SettingValues, TerraformOutputs, TerraformVariables
     from provision.documents.status import Status
     from provision.documents.timeline import Stage
-    from provision.documents.topology import Topology
+    from provision.documents.topology import BootImage, OwnImage, Topology
     from provision.errors import Problem
 
 

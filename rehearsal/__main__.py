@@ -1,4 +1,4 @@
-"""The simulated cloud for anybody's use: `python -m rehearsal serve|show|forget|story`."""
+"""The simulated cloud for anybody's use: `aiinfra-rehearsal serve|show|forget|story`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _faults_help() -> str:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m rehearsal", description=__doc__)
+    parser = argparse.ArgumentParser(prog="aiinfra-rehearsal", description=__doc__)
     parser.add_argument(
         "--folder", type=Path, help="what keeps the cloud; default: the rehearsal's"
     )

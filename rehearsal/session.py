@@ -172,7 +172,7 @@ def run(
     if is_new:
         sys.stderr.write(
             f"This is a rehearsal: Google Cloud is simulated{_pace(rehearsed)}, and kept in {place}"
-            " (to forget it: python -m rehearsal forget).\n"
+            " (to forget it: aiinfra-rehearsal forget).\n"
         )
     sys.stderr.write(not_as_google(scenario))
     if provider is not None:

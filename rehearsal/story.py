@@ -1,4 +1,4 @@
-"""The story of one cluster, told by the program itself: `python -m rehearsal story`.
+"""The story of one cluster, told by the program itself: `aiinfra-rehearsal story`.
 
 Four machines with H200, and RDMA between them, wait in Google's queue, as their zone has none at
 first; they come and start up, a program runs on them, and Destroy leaves nothing. The program is
@@ -152,7 +152,7 @@ def tell(report: Path, environ: Mapping[str, str], screen: Screen) -> int:
             code = screen.run([*shell, *command], work, surroundings)
             if code:
                 return code
-        screen.say("$ python -m rehearsal show")
+        screen.say("$ aiinfra-rehearsal show")
         code = screen.run([sys.executable, "-m", "rehearsal", "show"], work, surroundings)
         shutil.copyfile(work / _REPORT, report)
     screen.say(

@@ -1,4 +1,4 @@
-"""Google's own descriptions of its APIs, at the version of requirements/rehearsal.txt."""
+"""Google's own descriptions of its APIs, at the version of requirements/run.txt."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from provision.actions import copied_folder, report_page, validate
 from provision.context import connect
+from provision.documents.events import Milestone
 from provision.errors import CapacityError, TerraformError
 from provision.google import auth
 from provision.kinds import registry
@@ -53,8 +54,9 @@ def _create(context: Context, pages: Pages, *, copies: bool) -> None:
         if context.replace_vms:
             kind.require_replaceable(target.spec)
         agreed = apply.agree(context, cloud, kind, target)
-        spec, folder = target.spec, cloud.folder
-        if not exists and folder.require_bucket(cloud.project_number, spec.region, spec.kms_key):
+        wanted, folder = target.spec, cloud.folder
+        where = (cloud.project_number, wanted.region, wanted.kms_key)
+        if not exists and folder.require_bucket(*where):
             context.console.progress(
                 f"Created the bucket gs://{folder.location.bucket} for the state"
             )
@@ -62,6 +64,11 @@ def _create(context: Context, pages: Pages, *, copies: bool) -> None:
         made = Search(context, cloud, kind, target, archive).run(
             lambda place: _standing(context, cloud, kind, place, agreed)
         )
+        spec = made.target.spec
+        asked = sum(it.size.first for it in spec.pools if it not in spec.system_pools)
+        if asked:
+            told = "its machine runs" if asked == 1 else f"all {asked} machines run"
+            context.reached(Milestone.MACHINES, told)
         in_use.remove_unused(context, cloud, kind, made)
     with phases.during(Phase.STANDING, cloud):
         kind.finish(context, cloud, made)

@@ -10,6 +10,7 @@ from provision.catalogue import names
 from provision.codes import Code
 from provision.context import connect
 from provision.deployment import workspace
+from provision.documents.events import Milestone
 from provision.documents.plan import Changes
 from provision.errors import (
     CapacityError,
@@ -79,8 +80,11 @@ def destroy(context: Context) -> None:
             cloud.folder.clear()
     count = (context.report.changes or Changes()).destroy
     spent = context.report.ending.in_all if context.report.ending else None
-    if spent is not None:
-        context.console.result(f"It has cost at most ${spent.usd:,.2f} since {spent.since}.")
+    cost = f"at most ${spent.usd:,.2f} since {spent.since}" if spent is not None else ""
+    if cost:
+        context.console.result(f"It has cost {cost}.")
+    told = "; it has cost ".join(filter(None, ["the cluster is destroyed", cost]))
+    context.reached(Milestone.DESTROYED, told, "" if not left else "see what is left: it is billed")
     context.console.result(f"Destroyed {count} resources; {location.url} contains only logs now.")
     if left:
         raise StateError(
@@ -132,6 +136,7 @@ def _clean_up(context: Context, end: BaseException, settle: Callable[[], str]) -
     except (ProvisionError, Interrupted) as error:
         context.note(error.problems)
         gone = f"the cluster is not destroyed, and is billed: {error.problems[0].what}"
+        context.reached(Milestone.FAILED, gone, "aiinfra Destroy")
     if isinstance(end, (ProvisionError, Interrupted)):
         end.problems = tuple(_since(context, problem, log, gone) for problem in end.problems)
     return True

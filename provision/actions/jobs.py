@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
 from provision.context import connect
+from provision.documents.events import Milestone
 from provision.documents.job import Job, JobState
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import (
@@ -21,7 +22,7 @@ from provision.errors import (
     StillWaiting,
 )
 from provision.kinds import registry
-from provision.lifecycle import consent, ownership
+from provision.lifecycle import consent, ownership, phases
 from provision.lifecycle.consent import Stake, Way
 from provision.screens import jobs as screen
 from provision.screens import layout
@@ -316,26 +317,40 @@ def follow(context: Context, jobs: Jobs, name: str) -> Job:
     """
     try:
         _await(context, jobs, name)
-        return _hear(context, jobs, name)
+        ended = _hear(context, jobs, name)
+    except ClusterError as error:
+        first = error.problems[0]
+        context.reached(Milestone.JOB_FAILED, first.what, first.fix)
+        raise
     except Interrupted as interrupted:
         raise Interrupted(
             interrupted.signum,
             f"{name} is no longer followed, and goes on",
             fix=f"aiinfra Logs {name} --follow to come back to it; aiinfra Cancel {name} to end it",
         ) from interrupted
+    told = "; it ".join(filter(None, [screen.end(ended), screen.spent(ended)]))
+    fix = "" if context.destroy_after else "aiinfra Destroy, if nothing else is to run"
+    context.reached(Milestone.JOB_ENDED, told, fix)
+    return ended
 
 
 def _await(context: Context, jobs: Jobs, name: str) -> None:
     """Wait until the first attempt begins: for the jobs before it, and then for machines."""
     is_behind, limit, deadline = None, "", None
+    is_new = context.report.action == Action.RUN
     with context.progress.stage(StageName.JOB, OnInterrupt.JOB_GOES_ON) as stage:
         while True:
             job = find(context, jobs, name)
             has_failed = job.attempt and job.state is JobState.FAILED
             # How it ended is told once what it said is.
             stage.news(f"{name}: {'it has begun' if has_failed else screen.words(job)}")
+            if job.attempt and is_new:
+                on = layout.counted(len(job.machines), "machine")
+                fix = f"aiinfra Logs {name} --follow"
+                context.reached(Milestone.JOB_BEGAN, f"{name} has begun on {on}", fix)
             if job.attempt or job.state.is_over:
                 return
+            is_new = True
             if job.failure is not None:
                 # It can't ever begin, and may hold machines that are paid for.
                 jobs.cancel(job)
@@ -372,14 +387,19 @@ def _hear(context: Context, jobs: Jobs, name: str) -> Job:
     """Show what it says, and what happens to it, until it is over."""
     readers = _readers(context, jobs, find(context, jobs, name))
     told, said = 0, ""
+    if context.settings.notify:
+        _learn_ends(context)
     with context.progress.stage(StageName.JOB, OnInterrupt.JOB_GOES_ON) as stage:
         while True:
             job = find(context, jobs, name)
             for event in job.events[told:]:
                 context.console.progress(f"{name}: {event}")
             told = len(job.events)
-            if screen.words(job) != said:
-                said = screen.words(job)
+            # What looks wrong while it runs is an event.
+            is_told = job.state is JobState.RUNNING and job.machines
+            words = screen.words(replace(job, why="") if is_told else job)
+            if words != said:
+                said = words
                 stage.news(f"{name}: {said}")
             for reader in readers:
                 reader.read(job)
@@ -393,6 +413,17 @@ def _hear(context: Context, jobs: Jobs, name: str) -> Job:
                 _judge(job)
                 return job
             context.clock.pause(_POLL)
+
+
+def _learn_ends(context: Context) -> None:
+    """Ask when the job's machines end, to tell of it in time."""
+    with phases.aside(context):
+        cloud = connect(context)
+        if (record := ownership.deployed(context, cloud)) is not None:
+            kind = registry.named(record.kind)
+            ends = kind.status(context, cloud.looking(), record, None).ends
+            context.lookout.learn(ends, context.clock)
+            context.look()
 
 
 def find(context: Context, jobs: Jobs, name: str) -> Job:

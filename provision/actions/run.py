@@ -56,7 +56,7 @@ def run(context: Context) -> None:
         jobs = jobs_action.opened(context, lambda it: _require_as_made(context, it))
         spec = _again(context, jobs)
     else:
-        said = (context.command, context.env, context.secrets)
+        said = (context.command, context.env, context.secrets, context.mounts)
         spec = job.of(context.settings, *said, ray=context.ray)
     if not context.destroy_after:
         _make_and_run(context, spec, jobs)
@@ -100,7 +100,7 @@ def _again(context: Context, jobs: Jobs) -> JobSpec:
             why="the cluster was destroyed meanwhile, or nobody has submitted it by Run",
             fix="aiinfra Jobs lists those that there are",
         )
-    said = (context.command, context.env, context.secrets)
+    said = (context.command, context.env, context.secrets, context.mounts)
     return job.again(context.settings, name, asked, *said, ray=context.ray)
 
 
@@ -122,6 +122,7 @@ def _make_and_run(context: Context, spec: JobSpec, jobs: Jobs | None = None) -> 
     with contextlib.nullcontext() if context.again else packed as archive:
         makes = context.create and not _stands(context)
         validate.require_readable(context, spec.secrets, makes=makes)
+        validate.require_mountable(context, spec.mounts, makes=makes)
         if makes:
             job.require_possible(spec, context.settings)
             create(context, copies=False)
@@ -206,12 +207,13 @@ def _worth_knowing(context: Context) -> Iterator[Problem]:
             why="the job keeps it in the state's bucket, where whoever may read that reads it",
             fix="keep it in Secret Manager, and let the job have it by --secret NAME=SECRET",
         )
-    if context.destroy_after and not (settings.gcs_mount_list or settings.nfs_fileshare_list):
+    kept = settings.gcs_mount_list or settings.nfs_fileshare_list or context.mounts
+    if context.destroy_after and not kept:
         yield Problem(
             code=Code.NOTE,
             what="Neither bucket nor share is mounted: what the job writes ends with the cluster",
             why="--destroy-after removes its machines; only the log of rank 0 is kept",
-            fix="GCS_MOUNT_LIST=my-bucket:/mnt/results, and write there",
+            fix="--mount my-bucket:/mnt/results, and write there",
         )
 
 
@@ -237,7 +239,8 @@ def _require_as_made(context: Context, record: Record) -> None:
                 code=Code.WITHOUT_EFFECT,
                 why="only Create gives its machines and pods what they mount and read",
                 fix=f"Create, with --replace-vms where VMs run; or leave {it.setting} as it was"
-                + (", and take --secret for this job" * (it.setting == "SECRETS")),
+                + (", and take --secret for this job" * (it.setting == "SECRETS"))
+                + (", and take --mount for this job" * (it.setting == "GCS_MOUNT_LIST")),
                 setting=it.setting,
             )
     if changed:

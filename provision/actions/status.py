@@ -66,6 +66,9 @@ def show_status(context: Context) -> bool | None:
         report(context, found)
         context.console.show(lines(context), as_result=True)
     last = context.report.status
+    if last is not None:
+        context.lookout.learn(last.ends, context.clock)
+        context.look()
     if last is not None and last.is_unknown:
         return None
     return last is None or last.kind is None or bool(last.trouble)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from provision.deployment.kind import Kind
     from provision.settings.model import Settings
     from provision.settings.pairs import Secret
+    from provision.settings.storage import JobMount
     from provision.spec.cluster import ClusterSpec
 
 _OFFLINE: Final = "or run Validate --offline, which asks nothing of Google"
@@ -207,6 +208,54 @@ def require_readable(context: Context, secrets: Sequence[Secret], *, makes: bool
     if is_vain:
         raise CheckError.of([problem])
     context.note([problem])
+
+
+def require_mountable(context: Context, mounts: Sequence[JobMount], *, makes: bool) -> None:
+    """See that a job's own buckets are there, and say how its machines get into them.
+
+    `makes`: as above.
+    """
+    if not mounts:
+        return
+    from provision.preflight import named  # noqa: PLC0415 - of jobs with buckets alone
+    from provision.preflight.check import Answers  # noqa: PLC0415 - as just said
+
+    cloud = connect(context)
+    answers, account = Answers(cloud.api), _account(context.settings, cloud.project_number)
+    why_not = {it: named.closed(answers, it, account) for it in mounts}
+    for mount, found in why_not.items():
+        if found and found[0] is Code.RESOURCE_NOT_FOUND:
+            raise CheckError(
+                f"there is no bucket {mount.bucket}",
+                code=Code.RESOURCE_NOT_FOUND,
+                why=f"the job is to have it at {mount.path}, and Run makes no buckets",
+                fix="check its spelling, or make it with: gcloud storage buckets create"
+                f" gs://{mount.bucket} --project {context.settings.project_id} --location"
+                f" {context.settings.region} --uniform-bucket-level-access",
+                setting="--mount",
+            )
+    left = [it for it, found in why_not.items() if found]
+    if left:
+        told = next((words for _, words in filter(None, why_not.values()) if words), "")
+        names = ", ".join(f"gs://{it.bucket}" for it in left)
+        is_vain = makes and _reader(context.settings) is not None and not told
+        problem = Problem(
+            code=Code.GOOGLE_REFUSED if is_vain else Code.NOTE,
+            setting="--mount",
+            what=f"could not see whether the job's machines may use {names}: {told}"
+            if told
+            else f"nothing lets the job's machines into {names}, as far as can be seen",
+            why="Run grants nothing, and a job whose bucket can't be mounted does not begin",
+            fix=("name it in GCS_MOUNT_LIST, which Create grants; or Create, and then\n" * makes)
+            + "\n".join(
+                f"gcloud storage buckets add-iam-policy-binding gs://{it.bucket} --member"
+                f" serviceAccount:{account} --role {named.role_of(it)}"
+                for it in left
+            ),
+        )
+        if is_vain:
+            raise CheckError.of([problem])
+        context.note([problem])
 
 
 def _granted_by_owners(settings: Settings) -> list[Secret]:

@@ -35,7 +35,7 @@ EXTERNAL_IP: Final = Constraint(
     name="compute.vmExternalIpAccess",
     forbids="forbids VMs with an external IP",
     setting="ENABLE_EXTERNAL_IP",
-    instead="or give the VMs no external IP (ENABLE_EXTERNAL_IP=false), on a network with a way out"
+    instead="or give the VMs no external IP (ENABLE_EXTERNAL_IP=no), on a network with a way out"
     " (NETWORK_CONFIG=new_network has one)",
     managed="compute.managed.vmExternalIpAccess",
 )

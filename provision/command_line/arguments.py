@@ -45,7 +45,7 @@ def read(argv: Sequence[str]) -> CommandLine:
 
     Returns options and problems; invalid arguments never raise an exception.
     """
-    given, words, rest, (env, secrets), unclear = _sorted(argv)
+    given, words, rest, (env, secrets, mounts), unclear = _sorted(argv)
     words, topic = _helped(given, words)
     helps = Option.HELP in given
     acting = [number for number, word in enumerate(words) if suggestions.action(word)]
@@ -91,6 +91,7 @@ def read(argv: Sequence[str]) -> CommandLine:
         tuple(rest),
         MappingProxyType(env),
         MappingProxyType(secrets),
+        mounts,
         topic,
     )
     if options.action and not helps:
@@ -111,15 +112,20 @@ def _helped(given: dict[Option, str], words: list[str]) -> tuple[list[str], str]
 def _sorted(
     argv: Sequence[str],
 ) -> tuple[
-    dict[Option, str], list[str], list[str], tuple[dict[str, str], dict[str, str]], list[Problem]
+    dict[Option, str],
+    list[str],
+    list[str],
+    tuple[dict[str, str], dict[str, str], tuple[str, ...]],
+    list[Problem],
 ]:
     """The options with their values (the last one counts), the other arguments, and problems.
 
-    Between the two: what stands behind `--`, and all values of --env and of --secret.
+    Between the two: what stands behind `--`, and all values of --env, --secret and --mount.
     """
     given: dict[Option, str] = {}
     env: dict[str, str] = {}
     secrets: dict[str, str] = {}
+    mounts: list[str] = []
     words: list[str] = []
     problems: list[Problem] = []
     left = deque(argv)
@@ -150,10 +156,21 @@ def _sorted(
         if option in {Option.ENV, Option.SECRET}:
             name, _, text = value.partition("=")
             (env if option is Option.ENV else secrets)[name] = text
+        mounts += [value] if option is Option.MOUNT else []
     if predecessors := suggestions.of_predecessor(words):
         words, problems = [], [predecessors]
     # An empty argument, as scripts may pass it, is ignored.
-    return given, [word for word in words if word.strip()], list(left), (env, secrets), problems
+    return (
+        given,
+        [word for word in words if word.strip()],
+        list(left),
+        (
+            env,
+            secrets,
+            tuple(mounts),
+        ),
+        problems,
+    )
 
 
 def _needs_value(name: str) -> bool:

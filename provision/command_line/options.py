@@ -59,6 +59,10 @@ class Option(enum.StrEnum):
         "a variable of Secret Manager's; may come again",
         Action.RUN,
     )
+    MOUNT = (
+        *("--mount", "BUCKET:PATH", "a bucket at /mnt/NAME for it alone; may come again"),
+        Action.RUN,
+    )
     IMAGE = "--image", "IMAGE", "run in this container image", Action.RUN
     MACHINE = "--machine", "TYPE", "on the pool of this machine type or GPU", Action.RUN
     QUEUE = "--queue", "QUEUE", "wait in this queue", Action.RUN
@@ -171,6 +175,7 @@ class Options:
     env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     # the secrets of the job: variable -> what names the secret, "" for the variable's own name
     secrets: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    mounts: tuple[str, ...] = ()  # the buckets that are mounted for it, as they are written
     # what --help is about beside an action: "settings", or a name to look up; "" for nothing
     topic: str = ""
 

@@ -81,7 +81,7 @@ def of_action(action: Action) -> str:
             *_usage(action, about.behind),
             "",
             *_paragraph(about.story),
-            "",
+            *([] if of_a_job else [""]),
             "options:",
             *_table((it.form, it.words) for it in own if it not in of_a_job),
             *_paragraph(

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Held, OutOfDate
     from provision.deployment.workspace import Workspace
-    from provision.documents.image import OwnImage
     from provision.documents.job import Job
     from provision.documents.plan import Contents, Kept
     from provision.documents.status import Status
+    from provision.documents.topology import OwnImage
     from provision.errors import Problem
     from provision.files.archive import Archive
     from provision.preflight.check import OfKind

@@ -8,9 +8,9 @@ import json
 import os
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from provision import in_tree
 from provision.documents import plain
 from provision.files import private
 from provision.state import terraform_state
@@ -19,6 +19,7 @@ from provision.terraform.configuration import locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from provision.deployment.deployment import Deployment
     from provision.spec.cluster import ClusterSpec
@@ -30,11 +31,7 @@ if TYPE_CHECKING:
 VARIABLES_FILE: Final = "deployment.tfvars.json"
 _IMPORTS_FILE: Final = "imports.tf.json"
 _BACKEND_FILE: Final = "backend.tf.json"
-# A wheel has the Terraform tree inside this package; a checkout and the image have it at the top.
-_IN_A_WHEEL: Final = Path(__file__).resolve().with_name("roots")
-_ROOTS: Final = (
-    _IN_A_WHEEL if _IN_A_WHEEL.is_dir() else Path(__file__).resolve().parents[2] / "terraform"
-)
+_ROOTS: Final = in_tree("terraform")
 
 
 @dataclass(frozen=True)
@@ -122,7 +119,7 @@ def fill_folder(
         shutil.copytree(
             _ROOTS,
             folder / "terraform",
-            ignore=shutil.ignore_patterns(".terraform", "tests", "*.tfstate*"),
+            ignore=shutil.ignore_patterns(".terraform", "__pycache__", "tests", "*.tfstate*"),
         )
         if target.inputs.files is not None:
             _place(target.inputs.files.path, root)

@@ -32,6 +32,7 @@ class EventKind(enum.StrEnum):
     MESSAGE = "message"
     NOTE = "note"
     PROBLEM = "problem"
+    MILESTONE = "milestone"
     RESULT = "result"
 
 
@@ -91,7 +92,49 @@ class ProblemEvent:
     problem: Annotated[Problem, "the problem"]
 
 
-Event: TypeAlias = StageEvent | WaitingEvent | MessageEvent | NoteEvent | ProblemEvent
+class Milestone(enum.StrEnum):
+    """What somebody who does not look at the terminal wants to hear of."""
+
+    MACHINES = "machines"
+    """All machines that were asked for run."""
+    READY = "ready"
+    """The cluster can be used."""
+    JOB_BEGAN = "job-began"
+    JOB_ENDED = "job-ended"
+    """The job has succeeded."""
+    JOB_FAILED = "job-failed"
+    """The job failed, or was cancelled."""
+    WAITING = "waiting"
+    """A wait goes on for long, or was given up with everything kept."""
+    ENDS_SOON = "ends-soon"
+    """Machines, a reservation or the time of a job end within half an hour."""
+    AMOUNT = "amount"
+    """A job has cost a round amount."""
+    FAILED = "failed"
+    """The run failed, or was stopped."""
+    DESTROYED = "destroyed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MilestoneEvent:
+    """What a run has come to: what NOTIFY is told, as one JSON document."""
+
+    event: Annotated[Literal[EventKind.MILESTONE], "its kind"] = EventKind.MILESTONE
+    time: Annotated[str, "when, as ISO 8601 in UTC"]
+    milestone: Annotated[Milestone, "which one"]
+    text: Annotated[str, "all of it for people, in a line or two"]
+    words: Annotated[str, 'what it is, such as "2 of 2 VMs run"']
+    fix: Annotated[str, 'what to do next, with the command; "" for nothing'] = ""
+    action: Annotated[str, "the action of the run"]
+    cluster: Annotated[str, "NAME_PREFIX"]
+    project: Annotated[str, "PROJECT_ID"]
+    zone: Annotated[str, "ZONE, as it is set"]
+    rehearsal: Annotated[bool, "whether Google Cloud was simulated"] = False
+
+
+Event: TypeAlias = (
+    StageEvent | WaitingEvent | MessageEvent | NoteEvent | ProblemEvent | MilestoneEvent
+)
 
 _MILLISECONDS: Final = "milliseconds"
 

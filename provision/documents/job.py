@@ -55,7 +55,10 @@ class Job:
 
     name: Annotated[str, "its name, which no other job of the cluster has"]
     state: Annotated[JobState, "how far it is"]
-    why: Annotated[str, 'what it waits for, or why it ended; "" for nothing'] = ""
+    why: Annotated[
+        str,
+        'what it waits for, what looks wrong while it runs, or why it ended; "" for nothing',
+    ] = ""
     place: Annotated[int, "how many jobs are before it; 0 for none"] = 0
     nodes: Annotated[int | None, "how many machines it wants; None for all"] = None
     machines: Annotated[tuple[str, ...], "those of the last attempt, by rank"] = ()

@@ -12,12 +12,12 @@ from provision.documents.cost import Cost, Offer
 from provision.documents.deployed import Deployed, Ending, OlderMachine
 from provision.documents.events import EventKind
 from provision.documents.gke_status import GkeCluster
-from provision.documents.image import BootImage, OwnImage
 from provision.documents.job import Fetched, Job
 from provision.documents.plan import Backend, Changes, Plan
 from provision.documents.problem import Problem
 from provision.documents.status import Status
 from provision.documents.timeline import Stage
+from provision.documents.topology import BootImage, OwnImage
 from provision.documents.vm_status import VmGroup
 
 if TYPE_CHECKING:

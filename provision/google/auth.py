@@ -61,10 +61,11 @@ _TIMEOUT: Final = 20.0
 _WAYS: Final = (
     "provide credentials in one of three ways:\n"
     "1. run: gcloud auth application-default login\n"
-    "   and mount them: -v ~/.config/gcloud:/root/.config/gcloud\n"
-    "2. set GOOGLE_APPLICATION_CREDENTIALS to the path of a mounted key or federation file\n"
+    "   (a container without its wrapper needs: -v ~/.config/gcloud:/root/.config/gcloud)\n"
+    "2. set GOOGLE_APPLICATION_CREDENTIALS to the path of a key or federation file\n"
+    "   (which a container needs mounted, too)\n"
     "3. run in Cloud Shell or on a Google Cloud VM, to use its own identity\n"
-    "On a terminal (docker run -it) you can also log in interactively"
+    "On a terminal (docker run -it), with gcloud, you can also log in interactively"
 )
 
 
@@ -108,8 +109,7 @@ def outlived(environ: Mapping[str, str], wait: int) -> Problem | None:
         what=f"The token in {TOKEN} may end before this wait of {words.duration(float(wait))} does",
         why="it is valid for an hour at most, and cannot be renewed; a run whose token has ended"
         " keeps everything, and ends with exit code 3",
-        fix="use credentials that renew themselves: gcloud auth application-default login, or a"
-        " mounted gcloud folder",
+        fix="use credentials that renew themselves: gcloud auth application-default login",
     )
 
 
@@ -200,8 +200,7 @@ def _load(found: Source) -> Credentials:
         raise CredentialsError(
             f"{found.name[:1].upper()}{found.name[1:]} can't be used as credentials",
             why=str(error),
-            fix="mount it into the container (-v FILE:FILE:ro) if it is missing there; otherwise"
-            f" {_WAYS}",
+            fix=f"mount it (-v FILE:FILE:ro) if it is missing in a container; otherwise {_WAYS}",
         ) from error
 
 
@@ -445,8 +444,8 @@ _REFUSALS: Final = (
     _Refusal(
         re.compile(r"^File '.*' was not found|subject[ _]token", re.MULTILINE),
         "The token that the federation file refers to can't be read",
-        "mount the file that its credential_source names too (-v FILE:FILE:ro), or make its URL"
-        " reachable from the container (--network=host)",
+        "the file or URL that its credential_source names must be reachable; from a container, by"
+        " -v FILE:FILE:ro or --network=host",
     ),
     _Refusal(
         re.compile(r"invalid_grant|invalid_rapt|[Rr]eauth"),
@@ -470,8 +469,7 @@ _REFUSALS: Final = (
         re.compile(r"invalid authentication credentials|necessary fields need to refresh"),
         "The access token has expired, or is not a Google access token",
         "set a new one: GOOGLE_OAUTH_ACCESS_TOKEN=$(gcloud auth print-access-token); it is valid"
-        " for an hour. For longer runs use credentials that renew themselves, such as a mounted"
-        " gcloud folder",
+        " for an hour. Those of gcloud auth application-default login renew themselves",
     ),
     _Refusal(
         re.compile(r"insufficient authentication scopes|ACCESS_TOKEN_SCOPE_INSUFFICIENT"),

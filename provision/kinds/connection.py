@@ -15,10 +15,11 @@ from provision.documents.connection import (
     RayConnection,
     VmsConnection,
 )
+from provision.documents.events import Milestone
 from provision.errors import Problem
 from provision.google.owner import MARKER
 from provision.lifecycle import ownership
-from provision.screens import plan
+from provision.screens import amounts, plan
 from provision.state import objects
 from provision.state.objects import Stored, Writer
 
@@ -106,6 +107,12 @@ def tell(  # noqa: PLR0913 - what is found, and how it is told
         amount=amount,
     )
     context.console.show(lines, as_result=True)
+    if is_ready:
+        costs = f"; it costs {amounts.per_hour(amount)} from now on" if amount else ""
+        fix = "" if context.destroy_after else "aiinfra Run -- COMMAND; aiinfra Destroy ends it"
+        context.reached(
+            Milestone.READY, f"ready after {words.duration(context.seconds)}{costs}", fix
+        )
 
 
 def rows(

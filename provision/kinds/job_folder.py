@@ -90,6 +90,7 @@ class JobFolder:
                 "seconds": spec.seconds,
                 "env": dict(spec.env),
                 "secrets": {it.name: it.resource for it in spec.secrets},
+                "mounts": [it.model_dump() for it in spec.mounts],
                 "image": spec.image or "",
                 "files": archive.sha256 if archive else spec.files,
                 "ends_cluster": spec.ends_cluster,

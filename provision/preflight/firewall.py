@@ -97,7 +97,7 @@ def made(ctx: CheckContext[ClusterSpec], needed: Sequence[FirewallRule]) -> Iter
                 what=f"these credentials may not make firewall rules in {host}",
                 why=f"they lack {', '.join(lacking)} on it",
                 fix=f"ask an administrator of {host} to run:\ngcloud projects"
-                f" add-iam-policy-binding {host} --member <YOU> --role {_SECURITY_ADMIN}\n"
+                f" add-iam-policy-binding {host} --member user:YOU --role {_SECURITY_ADMIN}\n"
                 "or remove MAKE_FIREWALL: Plan then has the rules as commands, to send",
             )
     yield Finding(settled={"firewall_rules": tuple(needed)})

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from provision.preflight.check import Answers, CheckContext
     from provision.settings.pairs import Secret
+    from provision.settings.storage import JobMount
     from provision.spec.cluster import ClusterSpec
 
 _SETTING: Final = "KMS_KEY"
@@ -203,6 +204,34 @@ def denied(answers: Answers, secret: Secret, account: str) -> tuple[Code, str] |
         return None
     unseen = next((error for error in (refused, *(it for _, it in asked)) if error), None)
     return (Code.NOT_CHECKED, unseen.message) if unseen else (Code.SECRETS_UNREADABLE, "")
+
+
+_STORAGE: Final = "roles/storage."
+_CHANGING: Final = frozenset(
+    f"{_STORAGE}{it}"
+    for it in ("objectUser", "objectAdmin", "admin", "legacyBucketWriter", "legacyBucketOwner")
+)
+
+
+def role_of(mount: JobMount) -> str:
+    """The role on a bucket that a job's machines need."""
+    return f"{_STORAGE}{'objectViewer' if mount.read_only else 'objectUser'}"
+
+
+def closed(answers: Answers, mount: JobMount, account: str) -> tuple[Code, str] | None:
+    """Why an account may not use a bucket, as `denied` says it of a secret; None if it may."""
+    found, refused = seen(partial(answers.find, Service.STORAGE, f"b/{mount.bucket}"))
+    if found is None and refused is None:
+        return Code.RESOURCE_NOT_FOUND, ""
+    policy, unseen = seen(partial(answers.find, Service.STORAGE, f"b/{mount.bucket}/iam"))
+    roles = _CHANGING | ({role_of(mount)} if mount.read_only else set())
+    if any(
+        lets(one, account, roles) or ("allUsers" in one.get("members", ()) and mount.read_only)
+        for one in (policy or {}).get("bindings", [])
+    ):
+        return None
+    unseen = refused or unseen
+    return (Code.NOT_CHECKED, unseen.message) if unseen else (Code.NOTE, "")
 
 
 def buckets(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:

@@ -326,7 +326,7 @@ def _use_by_caller(case: _Case) -> Iterator[Finding]:
             what=f"these credentials may not use the subnetwork {case.it.name} of"
             f" {case.it.project}",
             why=f"they lack {', '.join(lacking)} on it",
-            fix=case.granting("<YOU>"),
+            fix=case.granting("user:YOU"),
         )
 
 

@@ -134,7 +134,7 @@ def _granting(project: str, lacking: list[str]) -> Iterator[str]:
     roles = dict.fromkeys(role_with(permission) for permission in lacking)
     yield "ask an administrator of the project to run:"
     for _, role in filter(None, roles):
-        yield f"gcloud projects add-iam-policy-binding {project} --member <YOU> --role {role}"
+        yield f"gcloud projects add-iam-policy-binding {project} --member user:YOU --role {role}"
     if None in roles:
         yield "and to grant a role with the other permissions"
 
@@ -182,7 +182,7 @@ def _usable(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             what=f"these credentials may not let machines act as {email}",
             why=f"they lack {_ACT_AS} on it",
             fix="ask an administrator of the account's project to run:\n"
-            f"gcloud iam service-accounts add-iam-policy-binding {email} --member <YOU> --role"
+            f"gcloud iam service-accounts add-iam-policy-binding {email} --member user:YOU --role"
             " roles/iam.serviceAccountUser",
         )
 

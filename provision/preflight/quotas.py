@@ -47,6 +47,9 @@ _ADDRESSES: Final = "IN_USE_ADDRESSES"
 _PREEMPTIBLE: Final = frozenset({"SPOT", "FLEX_START"})
 _UNLIMITED: Final = -1
 _FEWER: Final = "or use fewer or smaller machines, or a region that has quota"
+_FEWER_ANYWHERE: Final = (
+    "or use fewer or smaller machines: the quota is that of all regions together"
+)
 _NETWORKS: Final = (
     "or delete networks that nobody needs, or ask for fewer: NETWORK_CONFIG=default_network makes"
     " none, and GPU machines with fewer interfaces have fewer (a move makes the new ones before"
@@ -190,13 +193,12 @@ def _short(
     usage = "" if found.usage is None else f", and {found.usage:g} of it is used"
     own = f", {need.own} by this deployment" if need.own else ""
     twin = f", or of {need.twin.words} in its place" if need.twin else ""
-    # In another region it would be the same quota.
-    fewer = "or use fewer or smaller machines" if metric.everywhere else _FEWER
-    setting = ctx.spec.pools[0].setting
+    where = [] if metric.everywhere else [place]
+    fewer = _FEWER_ANYWHERE if metric.everywhere else _FEWER
     return note(
         Code.QUOTA_EXCEEDED,
         effect,
-        setting="NETWORK_CONFIG" if metric.name in _INSTEAD else setting,
+        setting="NETWORK_CONFIG" if metric.name in _INSTEAD else ctx.spec.pools[0].setting,
         what=f"the quota {found.metric.words} in {place} is too small: this deployment needs"
         f" {enough}{twin}",
         why=f"the limit of {ctx.project} is {found.limit:g}{usage}{own}",

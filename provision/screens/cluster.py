@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _RDMA: Final = "MRDMA"
 
+_LEFT: Final = "everything else at Destroy"
+
 
 def rows(plan: Plan, cost: Cost | None) -> Iterator[Row]:
     """Everything that the settings describe, but for what it costs in all."""
@@ -43,7 +45,7 @@ def rows(plan: Plan, cost: Cost | None) -> Iterator[Row]:
     if contents.image:
         yield Row("image", contents.image)
     if contents.software:
-        yield Row("in it", ", ".join(contents.software))
+        yield Row("software", ", ".join(contents.software))
     if contents.nccl:
         yield Row("NCCL", contents.nccl)
     if contents.idle:
@@ -183,10 +185,10 @@ def _ends(plan: Plan) -> str:
     limited = [it for it in own if it.max_run_seconds is not None]
     if not limited and all(mode.means.queued for mode in modes):
         longest = amounts.span(limits.LONGEST_RUN)
-        return f"each GPU node as its job asks, after {longest} at most; the rest at Destroy"
+        return f"each GPU node as its job asks, after {longest} at most; {_LEFT}"
     if not limited:
         if bound:
-            return f"machines end with their reservation; the rest at Destroy{spot}"
+            return f"machines end with their reservation; {_LEFT}{spot}"
         limit = plan.contents.limit
         would = f" ({limit} would end its machines)" if limit else ""
         return f"at Destroy only{would}{spot}"
@@ -199,7 +201,7 @@ def _ends(plan: Plan) -> str:
             f"each node of {it.name} {amounts.span(it.max_run_seconds or 0)} after it came"
             for it in limited
         )
-    return f"{which}; the rest at Destroy{spot}"
+    return f"{which}; {_LEFT}{spot}"
 
 
 def _price(cost: Cost | None, kind: PartKind) -> str:

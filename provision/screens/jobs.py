@@ -77,7 +77,7 @@ def spent(job: Job) -> str:
     if job.ran is None:
         return ""
     number = job.nodes or len(job.machines)
-    gpus = f" ({number * job.gpus} GPUs)" if job.gpus else ""
+    gpus = f" ({layout.counted(number * job.gpus, 'GPU')})" if job.gpus else ""
     on = f" on {number} x {job.machine_type}{gpus}" if number and job.machine_type else ""
     cost = f", about {amounts.usd(job.cost)}" if job.cost is not None else ""
     return f"{'ran' if job.state.is_over else 'runs for'} {duration(job.ran)}{on}{cost}"
@@ -121,8 +121,9 @@ def words(job: Job) -> str:
             return "; ".join(filter(None, [ready, job.why])) or "it gets ready"
         case JobState.RUNNING:
             # Of what others run it is not known where.
-            where = f"runs on {machines}{again}" if job.machines else job.why or "runs"
-            return where if job.silent is None else f"{where}, silent for {duration(job.silent)}"
+            where = f"runs on {machines}{again}" if job.machines else "" if job.why else "runs"
+            silent = "" if job.silent is None else f", silent for {duration(job.silent)}"
+            return "; ".join(filter(None, [where + silent, job.why]))
         case JobState.STOPPING:
             ending = job.why or "a machine of it failed"
             return f"{ending}; its programs have two minutes to end"

@@ -167,7 +167,7 @@ def _cost(plan: Plan, cost: Cost | None) -> Iterator[Row]:
         text += f"; before {amounts.usd(cost.before)}/h"
     yield Row("costs", text)
     if len(plan.topology.machines) > 1:
-        yield Row("of which", "; ".join(_shares(plan.topology, cost)))
+        yield Row("parts", "; ".join(_shares(plan.topology, cost)))
     yield from _not_certain(cost)
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from provision.documents.deployed import Deployed
-    from provision.documents.image import OwnImage
+    from provision.documents.topology import OwnImage
     from provision.screens.layout import Line
 
 _HOUR: Final = 3600

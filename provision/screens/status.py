@@ -342,18 +342,21 @@ def _state(vm: Vm, *, full: bool) -> str:
 def _rest(found: Status, width: int, *, full: bool) -> Iterator[Line]:
     for share in found.filestores:
         yield from item("share", f"{share.name} at {share.path}: {share.ip}", width)
-    for title, url in found.links.items():
-        yield from item(_PAGES.get(title, title.lower()), url, width)
-    if found.last_log:
-        yield from item("last log", found.last_log, width)
     count = counted(len(found.resources), "resource")
     yield from item("state", f"{found.state}, {count}", width)
     for number, one in enumerate(reversed(found.history if full else found.history[-1:])):
         how = "" if one.ended == "done" else f", which ended with {one.ended}"
         text = f"{one.at} {one.action} by {one.who}, version {one.version}{how}"
         yield from item("" if number else "changed", text, width)
+    if not full:
+        yield from item("more", "--full has links, the last log, the label of the bill", width)
+        return
     if found.cluster_id:
         yield from item("bill", f"label aiinfra-cluster={found.cluster_id}", width)
+    if found.last_log:
+        yield from item("last log", found.last_log, width)
+    for title, url in found.links.items():
+        yield from item(_PAGES.get(title, title.lower()), url, width)
 
 
 def _of_cluster(found: GkeCluster, width: int, *, full: bool) -> Iterator[Line]:

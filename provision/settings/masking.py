@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 MASK: Final = "***"
 """What replaces a credential."""
 
-PRIVATE: Final = frozenset({"job_command", "job_env", "metadata", "startup_command"})
+PRIVATE: Final = frozenset({"job_command", "job_env", "metadata", "notify", "startup_command"})
 """The settings whose values are in nothing that is shown or kept; of a map the keys are."""
+_SECRET: Final = frozenset({"notify"})
+"""Those of them that are credentials as a whole: not even a fingerprint is left."""
 
 _SEALED: Final = re.compile(r"\*\*\*(?: \([0-9a-f]{4}\))?")
 _TELLING: Final = re.compile(
@@ -47,6 +49,7 @@ _FORMS: Final = re.compile(
       | (?<![A-Za-z0-9])sk-(?=[A-Za-z_-]{0,64}[0-9])[\w-]{16,}
       | glpat-[\w-]{16,}
       | xox[a-z]-[A-Za-z0-9-]{8,}
+      | (?<=hooks\.slack\.com/)(?:services|workflows|triggers)/[\w/-]{8,}
       | A[KS]IA[0-9A-Z]{16}
       | eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*
     )""",
@@ -154,7 +157,10 @@ def seal(value: Any) -> Any:
 def seal_settings(values: Mapping[str, Any]) -> dict[str, Any]:
     """Settings by name, the private ones sealed."""
     return {
-        name: seal(value) if name.lower() in PRIVATE else value for name, value in values.items()
+        name: (MASK if value and name.lower() in _SECRET else seal(value))
+        if name.lower() in PRIVATE
+        else value
+        for name, value in values.items()
     }
 
 

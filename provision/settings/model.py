@@ -247,6 +247,11 @@ class Settings(BaseSettings):
         " `gs://bucket/object`.",
         "gs://my-team/aiinfra.toml",
     )
+    notify: values.NotifyUrl | None = _for_program(
+        "An https URL that is told what a run comes to, for who does not look at the terminal:"
+        " Slack's incoming webhook, or what takes JSON; it is a secret, shown and kept nowhere.",
+        "https://notify.example.com/gpu",
+    )
     skip_checks: values.Checks | None = _for_program(
         "Names of online checks to skip, separated by commas.", "quota,image"
     )

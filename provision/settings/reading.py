@@ -12,6 +12,7 @@ Whoever may write to the bucket may write a record, so nothing in it is used unr
 
 from __future__ import annotations
 
+import codecs
 import io
 import re
 import types
@@ -22,7 +23,7 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from provision.codes import Code
 from provision.errors import Problem
-from provision.settings import parsing, spelling
+from provision.settings import masking, parsing, spelling
 from provision.settings.masking import mask, mask_setting
 from provision.settings.model import OPTIONS, Settings
 from provision.settings.parsing import shorten
@@ -142,7 +143,7 @@ def read(environ: Mapping[str, str], env_file: Path | None, flags: Mapping[str, 
     lines: dict[str, str] = {}
     if env_file is not None:
         try:
-            text = _text_of(env_file)
+            text = _text_of(env_file, reading)
             if env_file.suffix == ".tfvars" or _TFVARS.search(text):
                 return Reading(problems=[_of_terraform(env_file, text)], readable=False)
             lines = _assignments(text, reading)
@@ -211,18 +212,32 @@ def _compare(lines: Mapping[str, str], environ: Mapping[str, str], reading: Read
         reading.notes.append(_note("", told, fix="unset what is not meant"))
 
 
-def _text_of(env_file: Path) -> str:
+def _text_of(env_file: Path, reading: Reading) -> str:
     with env_file.open("rb") as file:
         content = file.read(_MAX_FILE_BYTES + 1)
     if len(content) > _MAX_FILE_BYTES:
         raise ValueError(f"it has more than {_MAX_FILE_BYTES} bytes")
-    if b"\0" in content:
-        raise ValueError("it is not a text file")
+    is_wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        return content.decode("utf-8-sig")
+        text = content.decode("utf-16" if is_wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"line {line} is not UTF-8") from None
+        raise ValueError(f"line {line} is not {'UTF-16' if is_wide else 'UTF-8'}") from None
+    if "\0" in text:
+        raise ValueError("it is not a text file")
+    if is_wide:
+        reading.notes.append(_note("", *_of_utf16(env_file)))
+    return text
+
+
+def _of_utf16(env_file: Path) -> tuple[str, str, str]:
+    """What to know of a file that PowerShell 5 has written by > or Out-File."""
+    name = env_file.name
+    return (
+        f"{name} is UTF-16, as PowerShell's > writes it; it was read as that",
+        "docker run --env-file and other tools can't read it",
+        f"in PowerShell: (Get-Content {name}) | Set-Content -Encoding utf8 {name}",
+    )
 
 
 def _unreadable(env_file: Path, error: OSError | ValueError) -> Problem:
@@ -422,9 +437,9 @@ def _sound(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         if field is None:
             yield name, value
             continue
-        if value is None:
+        if value is None or value == masking.MASK:
             if type(None) in get_args(field.annotation):
-                yield name, None
+                yield name, value
             continue
         kind: Any = field.annotation
         if field.metadata:

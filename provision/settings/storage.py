@@ -3,7 +3,7 @@
 # No deferred annotations: pydantic reads them as it makes the class.
 
 import difflib
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
@@ -21,6 +21,29 @@ class Mount(BaseModel):
 
     bucket: BucketName
     path: AbsolutePath
+
+
+class JobMount(BaseModel):
+    """A bucket that is mounted for one job, below /mnt: nothing of the system is there."""
+
+    model_config = ConfigDict(frozen=True)
+
+    bucket: BucketName
+    path: Annotated[str, Field(pattern=r"^/mnt/[A-Za-z0-9_][-A-Za-z0-9_.]{0,99}$")]
+    read_only: bool = False
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """What `BUCKET:/mnt/NAME` means, or that with :ro behind it.
+
+        Raises:
+            ValueError: It is no such text.
+        """
+        rest = text.removesuffix(":ro")
+        bucket, _, path = rest.partition(":")
+        if path == gcsfuse.LOCAL_SSD:
+            raise ValueError("the Local SSDs are there")
+        return cls(bucket=bucket, path=path, read_only=rest != text)
 
 
 class Share(BaseModel):

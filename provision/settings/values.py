@@ -354,6 +354,26 @@ def _index(text: str) -> str:
     return found
 
 
+def _notified(text: str) -> str:
+    """A URL that may hold a secret anywhere: no message has any of it."""
+    bad = InvalidValueError(
+        "is no URL to tell",
+        "https, or http to this very machine; no name and password, no blanks",
+        fix="<its https URL>",
+    )
+    try:
+        found = urlsplit(text)
+        is_near = found.hostname in {"127.0.0.1", "::1", "localhost"}
+        is_host = is_near or _HOST.fullmatch(found.hostname or "") is not None
+        is_whole = found.port != 0 and "@" not in found.netloc
+    except ValueError:
+        raise bad from None
+    is_safe = found.scheme == "https" or (found.scheme == "http" and is_near)
+    if not (is_safe and is_host and is_whole and _PRINTED.fullmatch(text)):
+        raise bad
+    return text
+
+
 def _around(items: tuple[str, ...]) -> tuple[str, ...]:
     for item in items:
         if re.fullmatch(r"[0-9.]+/[0-9]+|[0-9a-fA-F:]+(/[0-9]+)?", item):
@@ -553,6 +573,7 @@ Account = Annotated[
 ]
 ProxyUrl = Annotated[str, AfterValidator(_proxy)]
 MirrorUrl = Annotated[str, AfterValidator(_mirror)]
+NotifyUrl = Annotated[str, AfterValidator(_notified)]
 IndexUrl = Annotated[str, AfterValidator(_index)]
 PoolName = Annotated[
     str,

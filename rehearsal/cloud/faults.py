@@ -2,7 +2,7 @@
 
 Faults between a client and the simulated cloud: what networks, proxies and tired services do.
 
-A fault is one line of text, given to `python -m rehearsal serve --faults` or sent to a cloud that
+A fault is one line of text, given to `aiinfra-rehearsal serve --faults` or sent to a cloud that
 runs (`faults.CONTROL`):
 
     METHODS PATH: EFFECT [NUMBER] [after=N] [times=N] [for=SECONDS] [chance=P]

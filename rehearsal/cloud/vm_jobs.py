@@ -46,6 +46,9 @@ _NOT_FOUND = 127
 _NEVER_RUNS = (126, _NOT_FOUND)
 _CANCELLED = "it was cancelled"
 _TIME_IS_OVER = "--time is over"
+_MEETING, _LOADING = 60.0, 300.0
+"""Seconds after which VMs wonder that a job has no connection between them, and no use of a GPU."""
+_BY_SOCKETS = re.compile(r"NCCL INFO Using network (Socket|IB)\b")
 
 
 def among(service: Service) -> Service:
@@ -183,10 +186,31 @@ class _Group:
         started = {"state": "running", "why": "", "attempt": number, "nodes": nodes}
         self._kept["begins"], self._kept["written"] = begins, [0] * wanted
         denied = secrets.denied(self._store, spec.get("secrets") or {}, living[0][1])
+        denied = denied or self._shut(spec.get("mounts") or [], living[0][1])
         if denied:
             return self._failed(course | started, spec, 0, None, denied, [], final=True)
         self._begin(spec, number, wanted, on_ray=startup_told.has_ray(living[0][1]))
         return course | started | {"began": began, "ends": ends, "since": begins, "failure": None}
+
+    def _shut(self, mounts: list[Resource], vm: Resource) -> str:
+        """What a VM says of the first bucket of a job that it can't mount; "" for none."""
+        if mounts and startup_told.leaves_out(vm, "mounts"):
+            return (
+                "this VM has no gcsfuse, with which --mount works: GCS_MOUNT_LIST with any bucket"
+                " and Create --replace-vms bring it, or an image that has it"
+            )
+        members = [f"serviceAccount:{it['email']}" for it in vm.get("serviceAccounts") or []]
+        for it in mounts:
+            may = buckets.may_read if it["read_only"] else buckets.may_write
+            if not any(may(self._store, it["bucket"], member, "any") for member in members):
+                role = "objectViewer" if it["read_only"] else "objectUser"
+                return (
+                    f"gs://{it['bucket']} can't be mounted: googleapi: Error 403; if its owner has"
+                    " not granted it: gcloud storage buckets add-iam-policy-binding"
+                    f" gs://{it['bucket']} --member {', '.join(members)} --role"
+                    f" roles/storage.{role}"
+                )
+        return ""
 
     def _begin(self, spec: Resource, attempt: int, nodes: int, *, on_ray: bool) -> None:
         """Begin the programs of an attempt, if they are really run."""
@@ -269,7 +293,36 @@ class _Group:
         if lost:
             cause = f"the VM {course['nodes'][lost[0]]['name']} was lost, or does not answer"
             return self._failed(course, spec, lost[0], None, cause, [])
-        return course
+        is_watched = spec["env"].get("AIINFRA_GUARD") != "no"
+        return self._doubted(course, done, said, living[0][1]) if is_watched else course
+
+    def _doubted(
+        self, course: Resource, done: vm_programs.Course, said: list[str], vm: Resource
+    ) -> Resource:
+        """What VMs wonder at in a job, as far as it is known here what its programs do."""
+        if startup_told.has_ray(vm):
+            return course
+        number, found = len(course["nodes"]), {}
+        seconds = (self._request.now - self._kept["begins"]) / (self._request.rate or 1.0)
+        # A program that is known whole does nothing but wait and write.
+        if not done.why and number > 1 and seconds >= _MEETING:
+            alone = f"its processes on {number} machines have not connected to each other"
+            found[alone] = f"after 60 s {alone}: does each train alone? Which variables a launcher"
+            found[alone] += " reads: docs/how-to/launchers.md"
+        if not done.why and startup_told.gpu_check(vm).get("gpus") and seconds >= _LOADING:
+            found["no process on its machines uses a GPU"] = (
+                "after 300 s it has machines on which no process uses a GPU (Jobs names them): does"
+                " it still load, or does its framework see none?"
+                " docs/how-to/look-after-a-cluster.md"
+            )
+        has_plugin = startup_told.fabric(vm) in {name for name, _ in _PLUGINS.values()}
+        if number > 1 and has_plugin and any(map(_BY_SOCKETS.search, said)):
+            slow = "NCCL goes by sockets, not by the network of the GPUs"
+            found[slow] = f"{slow}, at a fraction of the bandwidth: the program has replaced"
+            found[slow] += " NCCL's variables, or LD_LIBRARY_PATH: docs/how-to/gpu-network.md"
+        events = course["events"]
+        events = [*events, *(it for it in found.values() if it not in events)]
+        return course | {"why": "; ".join(found), "events": events}
 
     def _lost(self, course: Resource, living: list[tuple[int, Resource]]) -> list[int]:
         """The ranks whose VMs are not there any more."""

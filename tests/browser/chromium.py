@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -139,6 +140,11 @@ class Browser:
         """Keep a picture of the whole page."""
         taken = self.command("Page.captureScreenshot", captureBeyondViewport=True)
         file.write_bytes(base64.b64decode(taken["data"]))
+
+    def printed(self) -> int:
+        """How many pages of paper (A4, which is less high than Letter when it lies) it takes."""
+        made = self.command("Page.printToPDF", paperWidth=8.27, paperHeight=11.69)
+        return len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(made["data"])))
 
     def _next(self) -> dict[str, Any]:
         """The next message."""

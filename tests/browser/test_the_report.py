@@ -21,6 +21,19 @@ _OVER: Final = """
 """
 """What stands out of the page to the right or to the left."""
 
+_PAPER: Final = 1040
+"""The pixels of an A4 page that lies, without its margins."""
+
+_THIN: Final = """
+[...document.querySelectorAll("th, .facts dd")].filter(it => {
+  const all = document.createRange();
+  all.selectNodeContents(it);
+  const lines = new Set([...all.getClientRects()].map(line => Math.round(line.top)));
+  return lines.size > it.textContent.split(/[\\s-]+/).length + 1;
+}).map(it => it.textContent)
+"""
+"""What has more lines than words."""
+
 _CUT: Final = """
 [...document.querySelectorAll("svg")].filter(it => it.getBoundingClientRect().width)
   .flatMap(svg => [...svg.querySelectorAll(".block")]).flatMap(block => {
@@ -98,6 +111,21 @@ def test_it_is_dark_for_whom_wants_it_dark(browser: Browser, files: dict[str, Pa
     dark = brightness()
     assert (light["backgroundColor"] > 0.9, light["color"] < 0.2) == (True, True)
     assert (dark["backgroundColor"] < 0.2, dark["color"] > 0.8) == (True, True)
+
+
+@pytest.mark.parametrize("name", pages.NAMES)
+def test_printed_it_takes_three_pages_and_cuts_no_word(
+    name: str, browser: Browser, files: dict[str, Path]
+) -> None:
+    browser.show(files[name], width=_PAPER)
+    assert browser.printed() == 3  # what it is, how it went and what it costs, and the rest
+
+    browser.command("Emulation.setEmulatedMedia", media="print")
+    try:
+        assert not browser.value(_OVER)
+        assert not browser.value(_THIN)
+    finally:
+        browser.command("Emulation.setEmulatedMedia", media="")
 
 
 def test_it_reads_the_same_without_javascript(browser: Browser, files: dict[str, Path]) -> None:

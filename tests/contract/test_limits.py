@@ -1,5 +1,6 @@
 """The limits that both Python and Terraform know are the same, and fit into Google's."""
 
+import ast
 import base64
 import gzip
 import json
@@ -45,6 +46,12 @@ def test_metadata_may_be_as_large_for_terraform_as_for_python() -> None:
 def test_a_key_of_metadata_may_be_as_long_for_terraform_as_for_python() -> None:
     (rule,) = _rules("mig", "metadata")
     assert f"{{1,{limits.METADATA_KEY}}}" in rule
+
+
+def test_programs_of_vms_are_the_same_without_their_comments() -> None:
+    for file in sandbox.PAYLOAD.glob("lib/**/*.py"):
+        text = file.read_text("utf-8")
+        assert ast.dump(ast.parse(sandbox.bare(text))) == ast.dump(ast.parse(text)), file
 
 
 def test_the_users_shares_leave_room_for_the_tools_own_files() -> None:

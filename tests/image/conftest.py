@@ -136,12 +136,14 @@ def stand_in_arguments(
         yield stand_ins.arguments(base_url, archives)
 
 
-def build(engine: Engine, context: Path, arguments: dict[str, str], *options: str) -> Ended:
+def build(
+    engine: Engine, context: Path, arguments: dict[str, str], *options: str, make: str = "image"
+) -> Ended:
     """`make image` in a clone; the network is the host's, where the stand-ins are."""
     given = [f"--build-arg={name}={value}" for name, value in arguments.items()]
     done = ran(
         [
-            *("make", "--no-print-directory", "image", f"DOCKER={engine.client}", f"IMAGE={IMAGE}"),
+            *("make", "--no-print-directory", make, f"DOCKER={engine.client}", f"IMAGE={IMAGE}"),
             f"BUILD_OPTIONS={' '.join(['--network=host', *given, *options])}",
         ],
         cwd=context,

@@ -132,9 +132,11 @@ def terraform_base(engine: Engine, folder: Path) -> None:
     config = mirror.install(folder / "stand-in", "/opt/venv/bin/python")
     text = config.read_text().replace(str(folder.resolve()), "")
     (folder / "terraformrc").write_text(text)
+    (folder / "LICENSE.txt").touch()
     (folder / "Dockerfile").write_text(
         f"FROM {PYTHON}\n"
         "COPY bin/terraform /bin/terraform\n"
+        "COPY LICENSE.txt /usr/share/doc/terraform/LICENSE.txt\n"
         "COPY stand-in /stand-in\n"
         "COPY terraformrc /root/.terraformrc\n"
         'ENTRYPOINT ["/bin/terraform"]\n'
@@ -166,6 +168,7 @@ def gcloud() -> Archive:
     """What matters of gcloud's archive, and some of what the image must leave out."""
     top, apis = "google-cloud-sdk", "google-cloud-sdk/lib/googlecloudsdk/generated_clients/apis"
     files = {
+        f"{top}/LICENSE": "",
         f"{top}/VERSION": "587.0.0\n",
         f"{top}/bin/gcloud": _GCLOUD,
         f"{top}/bin/bq": "",

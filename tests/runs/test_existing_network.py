@@ -356,7 +356,7 @@ def test_a_caller_without_the_right_hears_which_and_who_grants_it(shared: Rehear
     assert ended.code == ExitCode.CHECK, ended.said
     assert "these credentials may not use the subnetwork gpu-vms" in ended.problem["what"]
     assert ended.problem["why"] == "they lack compute.subnetworks.use on it"
-    assert "--member <YOU> --role roles/compute.networkUser" in ended.problem["fix"]
+    assert "--member user:YOU --role roles/compute.networkUser" in ended.problem["fix"]
 
 
 def test_what_may_not_be_seen_is_no_obstacle(shared: Rehearse) -> None:

@@ -297,6 +297,56 @@ def _make_secret(rehearsal: Rehearsal) -> None:
     rehearsal.google("POST", f"{own}/hf-token:addVersion", {"payload": {"data": value}})
 
 
+RUNS = ("--mount=my-runs:/mnt/runs", "--", "true")
+
+
+def _make_bucket(rehearsal: Rehearsal, name: str) -> None:
+    access = {"iamConfiguration": {"uniformBucketLevelAccess": {"enabled": True}}}
+    path = "storage/v1/b?project=my-project"
+    rehearsal.google("POST", path, {"name": name, "location": "US", **access})
+
+
+def test_a_jobs_bucket_is_there_and_its_vms_have_gcsfuse_or_that_is_told(
+    standing: Rehearse,
+) -> None:
+    rehearsal = standing(TWO)
+    missing = _run(rehearsal, *RUNS)
+    assert (missing.code, missing.problem["setting"]) == (4, "--mount"), missing.said
+    assert "gcloud storage buckets create gs://my-runs" in missing.problem["fix"]
+    assert not [name for name in rehearsal.objects() if "/jobs/true" in name]
+
+    _make_bucket(rehearsal, "my-runs")
+    without = _run(rehearsal, *RUNS)
+    assert without.code == 8, without.said
+    assert "this VM has no gcsfuse" in _job(without)["failure"]["cause"]
+    vain = rehearsal.run("Run", NAME_PREFIX="other", behind=("--create", *RUNS))
+    assert (vain.code, vain.problem["setting"]) == (4, "--mount"), vain.said
+    assert "name it in GCS_MOUNT_LIST, which Create grants" in vain.problem["fix"]
+
+
+@pytest.mark.slow(sibling="::test_a_jobs_bucket_is_there_and_its_vms_have_gcsfuse_or_that_is_told")
+def test_a_job_alone_gets_a_bucket_once_its_machines_may_use_it(rehearsal: Rehearsal) -> None:
+    _make_bucket(rehearsal, "my-data")
+    _make_bucket(rehearsal, "my-runs")
+    rehearsal.settings |= {**TWO, "GCS_MOUNT_LIST": "my-data:/mnt/all"}
+    assert rehearsal.run("Create").code == 0
+    words = RUNS
+    denied = _run(rehearsal, *words)
+    member = "serviceAccount:np-nodes@my-project.iam.gserviceaccount.com"
+    grant = f"add-iam-policy-binding gs://my-runs --member {member} --role"
+    (note,) = [it for it in denied.document["notes"] if it.get("setting") == "--mount"]
+    assert f"{grant} roles/storage.objectUser" in note["fix"]
+    assert denied.code == 8, denied.said
+    assert grant in _job(denied)["failure"]["cause"]
+
+    policy = {"bindings": [{"role": "roles/storage.objectUser", "members": [member]}]}
+    rehearsal.google("PUT", "storage/v1/b/my-runs/iam", policy)
+    for ran in (_run(rehearsal, *words), rehearsal.run("Run", behind=("--again=true",))):
+        assert ran.code == 0, ran.said
+        asked = rehearsal.object(f"jobs/{_job(ran)['name']}.json")
+        assert asked["mounts"] == [{"bucket": "my-runs", "path": "/mnt/runs", "read_only": False}]
+
+
 @pytest.mark.slow(
     sibling="::test_no_cluster_is_made_for_a_job_whose_secret_its_account_can_not_read_yet"
 )
@@ -318,6 +368,41 @@ def test_no_cluster_is_made_for_a_job_whose_secret_its_account_can_not_read_yet(
     assert (refused.code, refused.problem["setting"]) == (4, "--secret"), refused.said
     assert "name it in SECRETS" in refused.problem["fix"]
     assert not rehearsal.objects()
+
+
+MEGA = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "a3-megagpu-8g", **TWO}
+SOCKETS = "NCCL goes by sockets, not by the network of the GPUs"
+ALONE = "its processes on 2 machines have not connected to each other"
+
+
+@pytest.mark.parametrize(
+    ("settings", "events"),
+    [
+        (TWO, [f"after 60 s {ALONE}: does each train alone?"]),
+        pytest.param(MEGA, [f"{SOCKETS}, at a fraction"], marks=SLOW),
+    ],
+    ids=["vms", "gke"],
+)
+def test_what_looks_like_a_waste_of_machines_is_told_unless_somebody_says_it_is_none(
+    standing: Rehearse, settings: dict[str, str], events: list[str]
+) -> None:
+    rehearsal = standing(settings, rate=0.02)
+    rehearsal.settings |= settings
+    line = "echo h:1:1 [0] NCCL INFO Using network Socket; sleep"
+    started = _begin(rehearsal, "--nodes", "2", "--", "bash", "-c", f"{line} 280")
+    _when(rehearsal, started, events[-1])
+    while_it_runs = rehearsal.finish(rehearsal.start("Jobs"))
+    ended = rehearsal.finish(started)
+
+    assert ended.code == 0, ended.said
+    told = _job(ended)["events"]
+    assert [it.startswith(start) for it, start in zip(told, events, strict=True)], told
+    assert ended.said.count(told[0]) == 1, "once in what is followed"
+    assert re.search(rf"runs on 2 machines.*; ({ALONE}|{SOCKETS})", while_it_runs.said)
+
+    own = ("--nodes", "2", "--env", "AIINFRA_GUARD=no")
+    silenced = _run(rehearsal, *own, "--", "bash", "-c", f"{line} 80")
+    assert (silenced.code, _job(silenced)["events"]) == (0, [])
 
 
 def test_a_job_is_run_again_as_it_was_but_for_what_is_said(there: Rehearse, folder: Path) -> None:

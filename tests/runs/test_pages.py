@@ -23,7 +23,7 @@ from tests.waiting import until
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 _COMMANDS: Final = re.compile(
-    r"(?:\./|\.venv/bin/)?(?:aiinfra|docker|gcloud|kubectl|make|export|printf|for|nvidia-smi|python3)\b"
+    r"(?:\./|\.venv/bin/)?(?:aiinfra|docker|gcloud|git|kubectl|make|export|printf|for|nvidia-smi|python3)\b"
 )
 _OURS: Final = re.compile(r"(?:\./|\.venv/bin/)?aiinfra (?!ACTION)(?P<arguments>[^#|]*)")
 _SETTING: Final = re.compile(r"(?:#.*|[A-Z_]+=.*)")
@@ -51,10 +51,12 @@ OTHERS: Final = {
     "gke-trouble.md": "shows no command of ours",
     "gpu-network.md": "runs on a VM",
     "image.md": "is run by tests/image",
+    "install.md": "is run by tests/image/test_installed.py",
     "launchers.md": "is run by tests/startup",
     "multi-node.md": "is run by tests/startup",
     "notebooks.md": "is gcloud's",
     "recipes.md": "is run below, all of it",
+    "release.md": "is for who publishes",
     "run.md": "is run by test_jobs.py",
     "terraform.md": "is run by tests/terraform",
     "test-on-google.md": "is run by test_smoke.py",

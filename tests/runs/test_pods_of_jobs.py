@@ -22,8 +22,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from provision.kinds.gke.kubernetes import job_attendant, kueue, run_jobs
+from provision.kinds.gke.kubernetes.facts import GpuPool
 from provision.kinds.gke.kubernetes.objects import Object
 from provision.settings.choices import Priority, RestartOn
+from provision.settings.storage import JobMount
 from tests.kubernetes import samples
 
 LINES = 100_000
@@ -231,6 +233,33 @@ def test_a_pod_that_begins_again_after_an_eviction_goes_on_with_the_log(node: No
     assert node.log() == b"first\nsecond\n"
 
 
+def test_that_nccl_goes_by_sockets_is_kept_where_there_is_a_network_of_gpus(node: Node) -> None:
+    line = "echo h:1:1 [0] NCCL INFO Using network"
+    node.run("bash", "-c", f"{line} Socket")
+    assert "sockets" not in json.loads(node.objects[f"{PREFIX}began.json"])
+    node.environ["AIINFRA_FABRIC"] = "yes"
+    for attempt, said in enumerate(["gIB", "Socket", "Socket"], start=1):
+        node.evict()
+        node.environ["JOB_RESTART"] = str(attempt)
+        with node.container(_job_set(("bash", "-c", f"{line} {said}"))):
+            assert node.beside("keep", "b", PREFIX).wait(600) == 0
+    told = json.loads(node.objects[f"{PREFIX}began.json"])
+    assert (told["sockets"], told["began"] > 0) == (3, True)
+
+    def is_asked(pool: GpuPool, nodes: int = 2, **asked: Any) -> bool:
+        wanted = samples.wanted(samples.facts(pool), **asked)
+        thing = run_jobs.JOB_SET.build(
+            samples.facts(pool), dataclasses.replace(wanted, pool=pool, nodes=nodes)
+        )
+        (keep,) = (it for it in _pod(thing)["initContainers"] if it["name"] == "keep-log")
+        return "AIINFRA_FABRIC" in {it["name"] for it in keep["env"]}
+
+    assert is_asked(samples.MEGA)
+    assert not is_asked(samples.MEGA, nodes=1)
+    assert not is_asked(samples.MEGA, env={"AIINFRA_GUARD": "no"})
+    assert not is_asked(samples.T4)
+
+
 @pytest.mark.parametrize(
     ("command", "code"), [("exit 3", 3), ("torchrum train.py", 127), ("kill -9 $$", 137)]
 )
@@ -334,6 +363,28 @@ def test_a_job_says_what_its_processes_need_and_what_somebody_set_wins() -> None
     assert values["NCCL_PLUGIN_PATH"] == "/usr/local/nvidia/lib64"
     assert (values["MASTER_PORT"], values["PRICE"]) == ("1", "$$5 $$(NNODES)")
     assert container["image"] == "i:1"
+
+
+def test_a_job_has_a_bucket_of_its_own_as_a_volume_of_its_pods() -> None:
+    own = (JobMount.of("my-runs:/mnt/runs"), JobMount.of("my-data:/mnt/data:ro"))
+    facts = samples.TWO_QUEUED.also_having((), own)
+    thing = run_jobs.JOB_SET.build(facts, samples.wanted(facts, mounts=own))
+    (part,) = thing["spec"]["replicatedJobs"]
+    template = part["template"]["spec"]["template"]
+    assert template["metadata"]["annotations"]["gke-gcsfuse/volumes"] == "true"
+    pod = template["spec"]
+    volumes = {it["name"]: it["csi"] for it in pod["volumes"] if "csi" in it}
+    said = {
+        name: (it["driver"], it["readOnly"], it["volumeAttributes"]["bucketName"])
+        for name, it in volumes.items()
+    }
+    driver = "gcsfuse.csi.storage.gke.io"
+    assert said == {
+        "mnt-runs": (driver, False, "my-runs"), "mnt-data": (driver, True, "my-data"),
+    }  # fmt: skip
+    assert "implicit-dirs" in volumes["mnt-runs"]["volumeAttributes"]["mountOptions"].split(",")
+    mounts = {it["name"]: it["mountPath"] for it in pod["containers"][0]["volumeMounts"]}
+    assert (mounts["mnt-runs"], mounts["mnt-data"]) == ("/mnt/runs", "/mnt/data")
 
 
 def test_a_time_limit_is_the_queues_and_restarts_are_the_sets() -> None:

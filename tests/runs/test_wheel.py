@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -16,6 +18,14 @@ from tests.running import ran
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = "PROJECT_ID=my-project\nNAME_PREFIX=np\nZONE=us-central1-a\n"
+LIES_ABOUT = (
+    *("env.list", "secret.json", "rehearsal.html", "tests/unit/test_x.py", ".venv/bin/python"),
+    *("terraform/mig/terraform.tfstate", "terraform/gke/own.auto.tfvars.json"),
+    *("terraform/mig/.terraform/modules/x.tf", "terraform/mig/tests/x.tftest.hcl"),
+    *("provision/__pycache__/cli.cpython-311.pyc", "rehearsal/.mypy_cache/x.json"),
+    *("examples/ci/own.env.list", "requirements/own.txt"),
+)
+"""What a clone that is worked in may have, and no package."""
 
 
 @pytest.fixture(scope="module")
@@ -57,10 +67,10 @@ def _act(programs: Path, folder: Path, action: str) -> None:
 def test_an_installed_wheel_rehearses_a_cluster(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "env.list").write_text(SETTINGS)
     _act(installed, tmp_path, "Create")
-    shown = _run(installed, tmp_path, "python", "-m", "rehearsal", "show").stdout
+    shown = _run(installed, tmp_path, "aiinfra-rehearsal", "show").stdout
     assert "instanceGroupManagers" in shown
     _act(installed, tmp_path, "Destroy")
-    left = _run(installed, tmp_path, "python", "-m", "rehearsal", "show").stdout
+    left = _run(installed, tmp_path, "aiinfra-rehearsal", "show").stdout
     assert "empty, but for the bucket" in left
 
 
@@ -72,6 +82,57 @@ def test_an_installed_wheel_is_what_runs(installed: Path, tmp_path: Path) -> Non
     training = "from provision.kinds.gke.kubernetes import jobs; print(jobs.training())"
     told = _run(installed, tmp_path, "python", "-c", training).stdout
     assert told.strip() == (ROOT / "examples/recipes/fine-tune/train.py").read_text().strip()
+
+
+def _built(tree: Path, folder: Path, *targets: str) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", f"--directory={folder}", *targets]
+    done = ran(command, cwd=tree)
+    assert done.returncode == 0, done.stderr
+
+
+def _wheel(folder: Path) -> set[str]:
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as made:
+        return set(made.namelist())
+
+
+def test_packages_have_what_a_run_needs_and_nothing_that_lies_about(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    for name in ("provision", "rehearsal", "terraform", "requirements", "examples"):
+        ignored = shutil.ignore_patterns("__pycache__", ".terraform")
+        shutil.copytree(ROOT / name, tree / name, ignore=ignored)
+    for name in (".gitignore", "pyproject.toml", "README.md", "LICENSE", "THIRD_PARTY.md"):
+        shutil.copy(ROOT / name, tree)
+    for name in (*LIES_ABOUT, "manifests/kueue-v0.yaml"):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text("a secret of somebody's")
+
+    _built(tree, tmp_path)
+    (source,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(source) as made:
+        made.extractall(tmp_path / "source", filter="data")
+    (unpacked,) = (tmp_path / "source").iterdir()
+    _built(unpacked, tmp_path / "again", "--target", "wheel")
+
+    holds = _wheel(tmp_path)
+    carried = {it.removeprefix("provision/tree/") for it in holds}
+    wanted = {"examples/env.list", "terraform/mig/.terraform.lock.hcl", "manifests/kueue-v0.yaml"}
+    assert wanted <= carried
+    assert {it.partition("/")[0] for it in holds if ".dist-info/" not in it} == {
+        "provision",
+        "rehearsal",
+    }
+    assert holds == _wheel(tmp_path / "again")
+    unpacked_files = {str(it.relative_to(unpacked)) for it in unpacked.rglob("*")}
+    assert set(LIES_ABOUT) & (carried | unpacked_files) == set()
+    assert not [it for it in carried | unpacked_files if "tests" in it.split("/")]
+
+
+def test_on_windows_one_line_says_where_it_runs() -> None:
+    told = "import sys; sys.platform = 'win32'; import provision.cli"
+    done = ran([sys.executable, "-c", told], cwd=ROOT)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "WSL 2" in done.stderr
 
 
 def test_an_editable_install_is_a_path_and_nothing_that_runs_at_a_start(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import base64
 import gzip
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -91,7 +92,13 @@ def payload() -> dict[str, str]:
     """What the module puts into the metadata key `aiinfra-payload`, before it is packed."""
     kinds = {".json", ".md", ".py", ".service", ".sh", ".txt", ".yaml"}
     files = sorted(path for path in PAYLOAD.rglob("*") if path.suffix in kinds)
-    return {file.relative_to(PAYLOAD).as_posix(): file.read_text("utf-8") for file in files}
+    texts = {file.relative_to(PAYLOAD).as_posix(): file.read_text("utf-8") for file in files}
+    return {name: bare(it) if name.startswith("lib/") else it for name, it in texts.items()}
+
+
+def bare(program: str) -> str:
+    """A program without its comments, but for those at the margin."""
+    return re.sub(r"(?m)^ +# .*\n|  # .*$", "", program)
 
 
 def configuration(**changes: Any) -> dict[str, Any]:

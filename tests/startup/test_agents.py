@@ -81,7 +81,7 @@ class Vm:
     ) -> None:
         self.name = name
         self.disk = folder / name
-        self.member = Member(name, str(life), f"10.0.{life}.{name[-1]}", "b007")
+        self.member = Member(name, str(life), f"127.0.{life}.{name[-1]}", "b007")
         shared = storage.Folder(BUCKET, f"{FOLDER}/vms")
         wanted = storage.Folder(BUCKET, f"{FOLDER}/jobs")
         config = {"gpus": {"count": 8}}

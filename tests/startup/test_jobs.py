@@ -41,16 +41,19 @@ __all__ = ["state"]  # the fixture
 
 _PROGRAM = """\
 import json, pathlib, signal, sys
-from aiinfra_vm import containers, job, jobs, secrets, storage
+from aiinfra_vm import containers, job, job_mounts, jobs, secrets, storage
 secrets._TRIES = 1
 job.CONTAINED = pathlib.Path(sys.argv[4] + ".env")
+job_mounts.MADE = pathlib.Path(sys.argv[4] + ".mounts")
+job_mounts.MADE.parent.mkdir(exist_ok=True)
 ask = containers.metadata.get
 containers.metadata.get = lambda path: sys.argv[5] if path.endswith("startup-script") else ask(path)
 asked = json.loads(sys.argv[1])
 course = jobs.course(json.dumps(asked["course"]).encode())
 node = course.node(asked["name"], asked["instance_id"])
 wanted, shared = (storage.Folder(sys.argv[2], f"{sys.argv[3]}/{it}") for it in ("jobs", "vms"))
-runner = job.Runner(course, node, wanted, shared, pathlib.Path(sys.argv[4]), pace=0.02)
+home, pace = pathlib.Path(sys.argv[4]), float(sys.argv[6])
+runner = job.Runner(course, node, wanted, shared, home, pace=pace)
 signal.signal(signal.SIGTERM, runner.stop)
 runner.run()
 """
@@ -79,6 +82,8 @@ exec env -i PATH="$PATH" LD_LIBRARY_PATH=/of/the/image "${variables[@]}" "${@:2}
 class _Process(Unit):
     """In place of a unit: a process of the same program, at most one."""
 
+    pace = 0.02
+
     def __init__(self, folder: Path, programs: Path) -> None:
         super().__init__(folder)
         self._programs = programs
@@ -89,7 +94,7 @@ class _Process(Unit):
         document = json.dumps({**about, "course": course.document()})
         self.process = subprocess.Popen(
             [sys.executable, "-S", "-c", _PROGRAM, document, BUCKET, FOLDER,
-             str(self.asked / "homes" / member.name), _CONTAINERS],
+             str(self.asked / "homes" / member.name), _CONTAINERS, str(self.pace)],
             env={
                 **os.environ,
                 "PYTHONPATH": str(self._programs / "lib"),
@@ -265,6 +270,67 @@ def test_a_job_has_secrets_of_its_own_or_ends_with_the_reason(
         jobs.spec(json.dumps(astray).encode(), "a-1")
 
 
+# In place of mount and umount: one is another name of a bucket's folder.
+_MOUNT = """\
+#!/bin/bash
+echo "${0##*/} $*" >>"${0%/*}/calls"
+[[ ${0##*/} == umount ]] && exec rm "$2"
+[[ $5 != closed ]] || { echo "googleapi: Error 403: does not have storage.objects.list"; exit 1; }
+rmdir "$6" && ln -s "${0%/*}/$5" "$6"
+"""
+
+
+def test_a_bucket_is_there_for_one_job_or_it_ends_with_the_reason(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Path("/mnt/aiinfra-test-of-a-job")  # nowhere else is anything mounted
+    asked = {"bucket": "my-data", "path": str(own), "read_only": True}
+    world.group("vm-1")
+    world.submit("lack-1", "true", mounts=[asked], restarts=2)
+    lacks = world.over("lack-1")["failure"]["cause"]
+    assert lacks.startswith("this VM has no gcsfuse"), lacks
+
+    programs = world.programs / "bin"
+    (programs / "my-data").mkdir(parents=True)
+    (programs / "my-data/numbers").write_text("1 2 3\n")
+    for name in ("mount", "umount", "gcsfuse"):
+        (programs / name).write_text(_MOUNT)
+        (programs / name).chmod(0o755)
+    world.submit("reads-1", "cat", f"{own}/numbers", mounts=[asked])
+    assert world.over("reads-1")["state"] == "succeeded", world.course("reads-1")
+    assert world.log("reads-1") == "1 2 3\n"
+    mounted, unmounted = (programs / "calls").read_text().splitlines()
+    assert re.fullmatch(rf"mount -t gcsfuse -o allow_other,\S+,ro my-data {own}", mounted)
+    assert unmounted == f"umount --lazy {own}"
+    assert not own.is_symlink()
+
+    values = {
+        "service-accounts/default/token": '{"access_token": "token-of-the-vm"}',
+        "service-accounts/default/email": "np-nodes@p.iam.gserviceaccount.com",
+    }
+    with MetadataServer(values) as server, monkeypatch.context() as patched:
+        patched.setenv("GCE_METADATA_HOST", server.host)
+        world.submit("closed-1", "true", mounts=[asked | {"bucket": "closed", "read_only": False}])
+        closed = world.over("closed-1")["failure"]["cause"]
+    assert "gs://closed can't be mounted: googleapi: Error 403" in closed
+    grant = "gs://closed --member serviceAccount:np-nodes@p.iam.gserviceaccount.com"
+    assert closed.endswith(f"{grant} --role roles/storage.objectUser")
+    assert not own.exists()
+
+    own.mkdir()
+    (own / "mine").touch()
+    try:
+        world.submit("used-1", "true", mounts=[asked])
+        assert world.over("used-1")["failure"]["cause"].startswith(f"{own} has files on this VM")
+        assert (own / "mine").exists()
+    finally:
+        shutil.rmtree(own)
+    for path in ("/etc", "/mnt/../etc", "/mnt/localssd", "/mnt/a/b", "mnt/a"):
+        astray = {"name": "a-1", "command": ["true"], "mounts": [asked | {"path": path}]}
+        with pytest.raises(ValueError, match="not as it must be"):
+            jobs.spec(json.dumps(astray).encode(), "a-1")
+
+
 @pytest.fixture
 def docker(world: World) -> Path:
     """What docker was called with, a line each."""
@@ -383,6 +449,100 @@ signal.signal(signal.SIGTERM, save)
 print("begun", flush=True)
 while True: time.sleep(1)
 """
+
+
+# Each machine at the address of its own, so that the kernel's table has both ends of a meeting.
+_MEETS = """\
+import os, socket, sys, time
+first, rank = os.environ["MASTER_ADDR"], int(os.environ["NODE_RANK"])
+print("h:1:1 [0] NCCL INFO", sys.argv[1], flush=True)
+time.sleep(float(sys.argv[2]))
+port = int(os.environ["MASTER_PORT"])
+if rank == 0:
+    listening = socket.create_server((first, port))
+    meeting = listening.accept()[0]
+else:
+    own = (first[:-1] + str(rank + 1), 0)
+    while True:
+        try:
+            meeting = socket.create_connection((first, port), source_address=own)
+            break
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+time.sleep(float(sys.argv[3]))
+"""
+_SMI = """\
+#!/bin/bash
+[[ $* == "--query-compute-apps=pid --format=csv,noheader" ]] || exit 9
+[[ ! -e ${0%/*}/fails ]] || exit 15
+cat "${0%/*}/pids"
+"""
+
+
+@pytest.fixture
+def driver(world: World, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file with the processes that use GPUs; those of A3 Ultra, after a minute's 0.3 s."""
+    monkeypatch.setattr(_Process, "pace", 0.005)
+    fabric = {"kind": "gib", "interfaces": 8, "plugin": "1.1.0"}
+    config = {"gpus": {"count": 8}, "fabric": fabric}
+    (world.programs / "config.json").write_text(json.dumps(config))
+    program = world.programs / "bin/nvidia-smi"
+    program.parent.mkdir()
+    program.write_text(_SMI)
+    program.chmod(0o755)
+    program.with_name("pids").touch()
+    return program.with_name("pids")
+
+
+def test_what_looks_like_a_waste_of_machines_is_told_and_taken_back(
+    world: World, driver: Path
+) -> None:
+    world.group("vm-1", "vm-2")
+    files = world.send({"train.py": _MEETS})
+    run = (sys.executable, "train.py", "Using network Socket")
+
+    world.submit("late-1", *run, "3", "4", files=files)
+    test_agents._wait(lambda: "its machines uses" in world.course("late-1").get("why", ""))
+    why = world.course("late-1")["why"].split("; ")
+    driver.write_text("4711\n")
+    events = world.over("late-1")["events"]
+
+    assert why == [
+        "its processes on 2 machines have not connected to each other",
+        "no process on its machines uses a GPU",
+        "NCCL goes by sockets, not by the network of the GPUs",
+    ]
+    told = sorted(it.partition(": ")[0].partition(", at a")[0] for it in events)
+    assert told == sorted([
+        f"after 60 s {why[0]}", why[2],
+        "after 300 s it has machines on which no process uses a GPU (Jobs names them)",
+        "its processes have connected to each other now", "its machines use their GPUs now",
+    ]), events  # fmt: skip
+    assert world.course("late-1")["state"] == "succeeded", "nothing is ended by it"
+
+
+@pytest.mark.parametrize("silenced", ["meets", "says_no", "alone", "driver_fails"])
+def test_nothing_is_told_of_a_job_that_is_in_order(
+    world: World, driver: Path, silenced: str
+) -> None:
+    files = world.send({"train.py": _MEETS})
+    network, meets, env = "Using network gIB", "0", {}
+    vms, wait = ["vm-1", "vm-2"], "2.5"
+    driver.write_text("4711\n")
+    if silenced == "says_no":
+        env, network, meets = {"AIINFRA_GUARD": "no"}, "Using network Socket", "2"
+        driver.write_text("")
+    elif silenced == "alone":
+        vms, network = vms[:1], "Using network Socket"
+    elif silenced == "driver_fails":
+        driver.with_name("fails").touch()
+    world.group(*vms)
+    command: tuple[str, ...] = (sys.executable, "train.py", network, meets, wait)
+    if silenced == "alone":
+        command = ("bash", "-c", f'echo "NCCL INFO {network}"; sleep {wait}')
+    world.submit("good-1", *command, env=env, files=files)
+    course = world.over("good-1")
+    assert (course["state"], course["events"]) == ("succeeded", [])
 
 
 def test_what_is_cancelled_is_told_to_end_and_may_save(world: World) -> None:

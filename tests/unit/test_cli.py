@@ -260,9 +260,11 @@ def test_a_rehearsal_gets_the_settings_as_they_are_written(
     monkeypatch.setattr(session, "run", lambda _, __, ___, settings: given.append(settings))
     _run("--rehearse", "Create", "--env-file", str(env_list), NAME_PREFIX="np", HOME="/root")
     assert given == [{"ZONE": "us-central1-c", "INSTANCE_COUNT": "4", "NAME_PREFIX": "np"}]
-    _run("--rehearse", "Run", "--secret=A", "--secret=B=b:2", "--", "true", PROJECT_ID="my-project")
+    own = ("--secret=A", "--secret=B=b:2", "--mount=my-data:/mnt/data:ro")
+    _run("--rehearse", "Run", *own, "--", "true", PROJECT_ID="my-project")
     secrets = "A=projects/my-project/secrets/A,B=projects/my-project/secrets/b:2"
-    assert given[1:] == [{"PROJECT_ID": "my-project", "SECRETS": secrets}]
+    named = {"SECRETS": secrets, "GCS_MOUNT_LIST": "my-data:/mnt/data"}
+    assert given[1:] == [{"PROJECT_ID": "my-project", **named}]
 
 
 def test_a_rehearsal_that_nobody_knows_is_refused_with_those_that_are_known(

@@ -92,3 +92,6 @@ def test_the_first_line_of_a_run_says_whose_way_out_it_takes() -> None:
         ", as builder@my-project.iam.gserviceaccount.com (IMPERSONATE), through http://proxy:3128"
         " (HTTPS_PROXY), trusting /company.pem (CA_BUNDLE)"
     )
+    found = load(MANDATORY | {"NOTIFY": "https://chat.example.com/s3cret"}).settings
+    assert found is not None
+    assert outgoing.how(found) == ", telling chat.example.com (NOTIFY)"

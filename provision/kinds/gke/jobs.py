@@ -21,13 +21,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from provision.catalogue import limits, names
-from provision.codes import Code
 from provision.cost import estimate
-from provision.deployment.kind import Jobs, Needs, WayIn, shell
+from provision.deployment.kind import Jobs, Needs, WayIn
 from provision.documents import json_object
 from provision.documents.gke_status import JobState as Queued
 from provision.documents.job import Job, JobFailure, JobState
-from provision.errors import ClusterError, SettingsError
+from provision.errors import SettingsError
 from provision.kinds import job_folder
 from provision.kinds.gke import control_plane, identities
 from provision.kinds.gke.kubernetes import (
@@ -41,7 +40,7 @@ from provision.kinds.gke.kubernetes import (
     status,
 )
 from provision.kinds.gke.kubernetes.client import KubernetesError
-from provision.kinds.gke.kubernetes.objects import OURS, conditions
+from provision.kinds.gke.kubernetes.objects import OURS, conditions, labels
 from provision.kinds.job_folder import JobFolder
 from provision.lifecycle import pricing
 from provision.screens import amounts, layout
@@ -88,6 +87,11 @@ _SHAPES: Final = {it.kind: it for it in (run_jobs.JOB_SET, run_jobs.RAY_JOB)}
 _ENDED: Final = "it was cancelled"
 _NO_ROOM: Final = "couldn't assign flavors"
 _LOST: Final = "its node was lost, or drained"
+_SOCKETS: Final = "NCCL goes by sockets, not by the network of the GPUs"
+_SLOW: Final = (
+    f"{_SOCKETS}, at a fraction of the bandwidth: the program has replaced NCCL's variables, or"
+    " LD_LIBRARY_PATH: docs/how-to/gpu-network.md"
+)
 _NOT_FOUND: Final = 127  # a shell's exit code
 _POD: Final = re.compile(r"\S*-(\d+)-[a-z0-9]{5}(?= |$)")
 """A pod's name, with its rank, in the words of Kubernetes."""
@@ -144,7 +148,8 @@ class GkeJobs(Jobs):
             told=f"{where.folder}/{_PODS}/jobs/{name}/",
         )
         try:
-            thing = shape.build(self._facts.also_reading(spec.secrets), wanted)
+            facts = self._facts.also_having(spec.secrets, spec.mounts)
+            thing = shape.build(facts, wanted)
             thing = self._facts.mirrored(thing, but=spec.image)
             self._ask(lambda: self._cluster.create(thing), f"submit {name}")
         except KubernetesError as error:
@@ -210,42 +215,16 @@ class GkeJobs(Jobs):
         return f"kubectl get pods -l {selector}, then kubectl exec <POD> -- nvidia-smi"
 
     def way_in(self, job: Job, rank: int) -> WayIn:
-        """By kubectl, with a configuration for this cluster alone.
-
-        Files come from beside the program: its image may have no tar.
-        """
+        """By kubectl, with a configuration for this cluster alone."""
         asked = self._jobs.asked(job.name)
         if asked is None:
             raise job_folder.of_others(job.name, f"kubectl exec, in a pod of {job.name}")
         job_folder.require_rank(job, rank)
+        of = self._record
+        cluster = names.CLUSTER.of(of.name_prefix)
+        before = control_plane.get_credentials(cluster, of.region, of.project_id)
         found = self._pods(job.name, _shape(ray=asked.get("ray")))
-        heads = [it for it in found if _labels(it).get("ray.io/node-type") != "worker"]
-        pod = next((it for it in heads if _rank(it) == rank and _runs(it)), None)
-        if pod is None:
-            raise ClusterError(
-                f"The pod of rank {rank} of {job.name} does not run: the job is {job.state}",
-                code=Code.MACHINES_GONE,
-                why="what a program writes to its folder goes with its pod; on Ray, the head's"
-                " alone is rank 0",
-                fix=job_folder.TO_A_MOUNT,
-            )
-        name, program = pod["metadata"]["name"], pod["spec"]["containers"][0]["name"]
-        begin, behind = ("kubectl", "exec"), (name, "--namespace", kueue.NAMESPACE, "--container")
-        return WayIn(
-            where=name,
-            folder=run_jobs.FOLDER,
-            tells=(*begin, *behind, run_jobs.KEEPER, "--", "sh", "-c"),
-            opens=(*begin, "-it", *behind, program, "--", *shell(run_jobs.FOLDER)),
-            before=control_plane.get_credentials(
-                names.CLUSTER.of(self._record.name_prefix),
-                self._record.region,
-                self._record.project_id,
-            ),
-            forwards=lambda port: (
-                f"kubectl port-forward {name} --namespace {kueue.NAMESPACE} {port}"
-            ),
-            access=self._cluster.for_kubectl,
-        )
+        return run_jobs.way_in(found, job, rank, before, self._cluster.for_kubectl)
 
     def cancel(self, job: Job) -> None:
         """Delete its object, with which its pods, its place in the queue and its requests go."""
@@ -330,8 +309,10 @@ class GkeJobs(Jobs):
         started = json_object.number(told.get("began"))
         if job.state is JobState.SUCCEEDED:
             job = replace(job, why=json_object.text(told.get("why")))
-        if job.state is JobState.RUNNING and not started:
-            job = replace(job, state=JobState.PREPARING)
+        sockets = json_object.whole(told.get("sockets"))
+        if job.state is JobState.RUNNING:
+            slow = _SOCKETS if sockets and sockets <= restarts + 1 else ""
+            job = replace(job, why=slow) if started else replace(job, state=JobState.PREPARING)
         nodes = [it["spec"].get("nodeName") for it in own]
         if job.state.is_over and not own:
             nodes = [json_object.text(it.get("vm")) for it in self._ends(name, restarts + 1)]
@@ -347,10 +328,7 @@ class GkeJobs(Jobs):
             began=job_folder.moment(started),
             ends=job_folder.moment(started + seconds) if started and seconds else None,
             events=(
-                *(
-                    f"attempt {it} failed: {why}; restart {it} of {job.restarts}"
-                    for it, why in failures.items()
-                ),
+                *_events(failures, job.restarts, sockets),
                 *_why_not(job, restarts, asked),
             ),
         )
@@ -417,7 +395,7 @@ class GkeJobs(Jobs):
         return self._failures[job.name, attempt]
 
     def _first(self, name: str, attempt: int, shape: Shape) -> JobFailure | None:
-        own = {_rank(it): it for it in self._pods(name, shape, attempt)[::-1]}
+        own = {run_jobs.rank(it): it for it in self._pods(name, shape, attempt)[::-1]}
         failed = [
             it
             for it in self._ends(name, attempt)
@@ -458,7 +436,7 @@ class GkeJobs(Jobs):
             lambda: self._cluster.find(shape.api, shape.kind, name, kueue.NAMESPACE),
             f"look at {name}",
         )
-        is_ours = found is not None and OURS.items() <= _labels(found).items()
+        is_ours = found is not None and OURS.items() <= labels(found).items()
         return found if is_ours else None
 
     def _things(self) -> list[Object]:
@@ -476,7 +454,7 @@ class GkeJobs(Jobs):
         selector = shape.selector(name, attempt)
         found = self._all(f"look at {name}", "v1", "Pod", kueue.NAMESPACE, selector)
         return sorted(
-            found, key=lambda it: (_rank(it), _labels(it).get("ray.io/node-type") != "head")
+            found, key=lambda it: (run_jobs.rank(it), labels(it).get("ray.io/node-type") != "head")
         )
 
     def _others(self) -> list[Workload]:
@@ -545,6 +523,18 @@ def _until(spec: JobSpec, pool: GpuPool) -> str:
     return "until it ends" + (f", each node {amounts.span(run)} at most" if run else "")
 
 
+def _events(failures: Mapping[int, str], most: int, sockets: int | None) -> Iterator[str]:
+    """What has happened, in the order in which it did: whoever follows knows how much is told.
+
+    `sockets`: the attempt in which NCCL first went by them.
+    """
+    for it in range(1, len(failures) + 2):
+        if it == sockets:
+            yield _SLOW
+        if it in failures:
+            yield f"attempt {it} failed: {failures[it]}; restart {it} of {most}"
+
+
 def _why_not(job: Job, restarts: int, asked: Mapping[str, Any]) -> Iterator[str]:
     """Why a job has failed of which restarts are left."""
     failure = job.failure
@@ -559,19 +549,6 @@ def _why_not(job: Job, restarts: int, asked: Mapping[str, Any]) -> Iterator[str]
 
 def _shape(*, ray: object) -> Shape:
     return run_jobs.RAY_JOB if ray else run_jobs.JOB_SET
-
-
-def _labels(thing: Object) -> Mapping[str, Any]:
-    return thing["metadata"].get("labels") or {}
-
-
-def _runs(pod: Object) -> bool:
-    gone = "deletionTimestamp" in pod["metadata"]
-    return not gone and (pod.get("status") or {}).get("phase") == "Running"
-
-
-def _rank(pod: Object) -> int:
-    return int(_labels(pod).get(fabric_pods.RANK_LABEL, "0"))
 
 
 def _gpus(work: Object) -> int:
@@ -630,7 +607,7 @@ def _unbegun(pod: Object) -> JobFailure | None:
 
 def _failed(pod: Object, cause: str, tail: str) -> JobFailure:
     node = pod["spec"].get("nodeName", "")
-    return JobFailure(machine=node, rank=_rank(pod), cause=cause, tail=tail)
+    return JobFailure(machine=node, rank=run_jobs.rank(pod), cause=cause, tail=tail)
 
 
 def _of_others(work: Workload) -> Job:

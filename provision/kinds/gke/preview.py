@@ -11,6 +11,7 @@ from provision.documents.plan import Contents, Identity
 from provision.kinds import variables
 from provision.kinds.gke.kubernetes import fabric_pods, facts, jobs, kueue, manifests, stages
 from provision.kinds.gke.kubernetes.objects import to_yaml
+from provision.screens.layout import counted
 from provision.spec import outbound
 from provision.terraform.plan import UNKNOWN
 
@@ -55,9 +56,9 @@ def _software(spec: GkeSpec) -> Iterator[str]:
         gpus = spec.gpu_quota or sum(pool.size.most * pool.gpus for pool in spec.gpu_pools)
         rest = gpus - sum(queue.gpus for queue in spec.queues)
         yield "Kueue"
-        yield f"queue {kueue.LOCAL_QUEUE} ({rest:,} GPUs)"
+        yield f"queue {kueue.LOCAL_QUEUE} ({counted(rest, 'GPU')})"
         for queue in spec.queues:
-            yield f"queue {queue.name} ({queue.gpus:,} GPUs)"
+            yield f"queue {queue.name} ({counted(queue.gpus, 'GPU')})"
 
 
 def files(context: Context, target: Deployment[GkeSpec], workspace: Workspace) -> Mapping[str, str]:

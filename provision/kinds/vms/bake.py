@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import images, names
 from provision.codes import Code
-from provision.documents.image import OwnImage
 from provision.documents.timeline import OnInterrupt, StageName
+from provision.documents.topology import OwnImage
 from provision.errors import CheckError, ClusterError, SettingsError
 from provision.google.api import GoogleApiError, Service
 from provision.google.owner import MARKER, Owner

@@ -27,6 +27,7 @@ from provision.kinds.vms import agent, flex_start, instances, out_of_date
 from provision.kinds.vms.startup import Reader
 from provision.lifecycle import plan_document
 from provision.screens import checks as screen
+from provision.screens.layout import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -66,7 +67,7 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
         well = [vm for vm in found if not (checked[vm.name].faults or checked[vm.name].users)]
         planned = plan(well)
         measured = measure(cloud.folder, planned, stage) if planned else None
-        stage.counts(f"{len(found)} VMs" + (", bandwidth" if measured else ""))
+        stage.counts(counted(len(found), "VM") + (", bandwidth" if measured else ""))
     if measured is not None:
         context.report.checks = {**checked, group: measured.document}
     context.console.show(screen.lines(context.report.checks, context.console.width), as_result=True)
@@ -94,7 +95,7 @@ def require_all(cloud: Cloud, record: Record, found: Sequence[Vm]) -> None:
     if running == wanted:
         return
     name = names.GROUP.of(record.name_prefix)
-    have = f"{running} of {wanted} VMs of {name} run"
+    have = f"{running} of {counted(wanted, 'VM')} of {name} run"
     path = GROUP.path(project=record.project_id, zone=record.zone, name=name)
     group = cloud.api.find(GROUP.look.service, path) if running < wanted else None
     if group is not None and (
@@ -120,7 +121,7 @@ def _check(
     context: Context, cloud: Cloud, record: Record, vms: Sequence[Vm], stage: OpenStage
 ) -> dict[str, VmCheck]:
     """What each VM found about itself, judged."""
-    stage.counts(f"{len(vms)} VMs are asked what they found at start-up")
+    stage.counts(f"{counted(len(vms), 'VM')} asked what they found at start-up")
     # A request for each VM, and a quota for requests: a thousand take some minutes.
     told = Reader(cloud.api, record, context.clock).read(vm.name for vm in vms)
     asked = {vm.name: vm.id for vm in vms if _hears(told[vm.name])}
@@ -197,7 +198,7 @@ def passed(checked: Mapping[str, VmCheck], measured: VmBandwidth | None) -> str:
     """The verdict on VMs without faults, in one sentence."""
     gpus = sum(it.gpus or 0 for it in checked.values())
     well = f"{len(checked)} VMs" if len(checked) > 1 else "The VM"
-    text = f"{well} with {gpus} GPUs: no faults"
+    text = f"{well} with {counted(gpus, 'GPU')}: no faults"
     if measured is None or measured.not_measured:
         return f"{text}; bandwidth not measured" if measured else text
     reached = diagnosis.reached(measured.bandwidth, measured.vms, measured.expected)

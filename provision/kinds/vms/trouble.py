@@ -295,7 +295,8 @@ def _missing(case: Case) -> Trouble:
         why = "somebody deleted VMs or changed the size of the group"
     return Trouble(
         about=About.MACHINES,
-        what=f"{case.missing} of {case.wanted} VMs are no longer part of the group",
+        what=f"{case.missing} of {counted(case.wanted or 0, 'VM')}"
+        f" {'is' if case.missing == 1 else 'are'} no longer part of the group",
         count=case.missing,
         why=(why,),
         fix="run Create to get new VMs, or Destroy if you are done",

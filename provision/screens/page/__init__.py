@@ -131,7 +131,9 @@ def _facts(it: Contents) -> Iterator[ET.Element]:
         yield _changing(it.plan)
     public = [door for door in it.topology.doors if door.reach == "internet"]
     told = public[0].name.lower() if public else "nothing"
-    yield _fact("Open to the internet", told, public[0].words if public else "people come by IAM")
+    yield _fact(
+        "Open to the internet", told, public[0].words if public else "access through IAM alone"
+    )
 
 
 def _changing(plan: Plan) -> ET.Element:
@@ -166,7 +168,7 @@ def _ending(topology: Topology) -> ET.Element:
     if not limited:
         return _fact("Ends", "at Destroy only", "nothing expires")
     rest = (
-        "the rest at Destroy"
+        "everything else at Destroy"
         if None in runs or topology.what == "GKE cluster"
         else ("what is left after that costs until Destroy")
     )

@@ -34,6 +34,7 @@ _HOPELESS: Final = 121
 _NEVER_RUNS: Final = (126, 127)
 _TOLD_TO_END: Final = 143
 _AT_ONCE: Final = 5.0
+_BY_SOCKETS: Final = re.compile(r"NCCL INFO Using network (Socket|IB)\b")
 
 
 def obstacle(world: World, pod: Object, container: Mapping[str, Any]) -> str:
@@ -186,6 +187,25 @@ def _say(world: World, pod: Object, lines: Sequence[str]) -> None:
         name = f"logs/{_attempt(pod)}/{_rank(pod)}/{pod['_kept']:015d}"
         _write(world, pod, name, more)
         pod["_kept"] += len(more)
+        if _rank(pod) == 0 and _BY_SOCKETS.search(pod["_text"]) and _is_watched(pod):
+            _tell_sockets(world, pod)
+
+
+def _is_watched(pod: Object) -> bool:
+    """Whether what keeps the log is told that there is a network of GPUs to be used."""
+    beside = (it for it in pod["spec"].get("initContainers") or [] if _told(it, "keep"))
+    names = {each["name"] for it in beside for each in it.get("env") or []}
+    return "AIINFRA_FABRIC" in names
+
+
+def _tell_sockets(world: World, pod: Object) -> None:
+    """Say in which attempt NCCL first went by sockets."""
+    bucket, prefix = _kept(pod) or ("", "")
+    found = objects.live(world.store, bucket, f"{prefix}began.json")
+    told = json.loads(objects.content(world.store, found)) if found else {}
+    if "sockets" not in told:
+        told["sockets"] = _attempt(pod)
+        _write(world, pod, "began.json", json.dumps(told).encode())
 
 
 def _write(world: World, pod: Object, name: str, content: bytes, *, only_new: bool = False) -> None:

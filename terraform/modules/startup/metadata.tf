@@ -44,7 +44,14 @@ locals {
     fileset("${path.module}/payload", "samples/*.py"),
     fileset("${path.module}/payload", "steps/*.sh"),
   )
-  _payload = { for name in local._payload_files : name => file("${path.module}/payload/${name}") }
+  _payload_texts = {
+    for name in local._payload_files : name => file("${path.module}/payload/${name}")
+  }
+  # Metadata has little room: programs travel without comments, but for those at the margin.
+  _payload = {
+    for name, text in local._payload_texts :
+    name => startswith(name, "lib/") ? replace(text, "/(?m)^ +# .*\n|  # .*$/", "") : text
+  }
 
   _metadata = merge(
     {

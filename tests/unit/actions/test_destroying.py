@@ -26,6 +26,7 @@ def _wait() -> Never:
 @pytest.fixture
 def ended(monkeypatch: pytest.MonkeyPatch) -> Any:
     """End with a wait whose time is over, and destroy: how that ends."""
+    told: list[tuple[str, str]] = []
 
     def end(error: type[ProvisionError], *, deployed: bool, fails: bool = False) -> Problem:
         def destroy(_: object) -> None:
@@ -44,11 +45,13 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> Any:
             stages=SimpleNamespace(destroys=False),
             agreed=False,
             note=lambda _: None,
+            reached=lambda _, what, fix: told.append((what, fix)),
         )
         with pytest.raises(error) as caught:
             module.after_all(cast("Any", nothing), _wait, lambda: "")
         assert type(caught.value) is error
         (problem,) = caught.value.problems
+        end.told = told  # type: ignore[attr-defined]  # what NOTIFY would be told
         return problem
 
     return end
@@ -70,7 +73,9 @@ def test_what_is_not_destroyed_is_said_to_be_billed(ended: Any) -> None:
     problem = ended(CapacityError, deployed=True, fails=True)
 
     assert problem.code is Code.GAVE_UP
-    assert problem.why.endswith("the cluster is not destroyed, and is billed: it is locked")
+    told = "the cluster is not destroyed, and is billed: it is locked"
+    assert problem.why.endswith(told)
+    assert ended.told == [(told, "aiinfra Destroy")]
 
 
 def test_where_there_is_nothing_to_destroy_the_wait_is_what_it_was(ended: Any) -> None:

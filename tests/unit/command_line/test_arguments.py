@@ -143,7 +143,7 @@ def test_an_option_is_taken_by_its_actions_and_refused_by_all_others(action: Act
     for option in Option:
         value = {Option.OUTPUT: ["json"], Option.ENV_FILE: ["f"], Option.COPY: ["c"]}
         value |= {Option.BREAK_LOCK: ["1"], Option.REPORT: ["r.html"], Option.ENV: ["A=b"]}
-        value |= {Option.SECRET: ["A=b"]}
+        value |= {Option.SECRET: ["A=b"], Option.MOUNT: ["my-a:/mnt/a"]}
         value |= {it: ["1"] for it in (*OF_A_JOB, Option.POOL, Option.AGAIN, *OF_LOOKING)}
         argv = [option, *value.get(option, []), action]
         refused = [problem.what for problem in read(argv).problems]
@@ -156,8 +156,9 @@ def test_the_actions_of_every_option_are_these() -> None:
         "--copy": ["Create", "Debug", "Plan", "Run", "Validate"],
         **{
             f"--{it}": ["Run"]
-            for it in ("env", "secret", "again", "create", "destroy-after", "detach", "ray")
+            for it in ("env", "secret", "mount", "again", "create", "destroy-after", "detach")
         },
+        "--ray": ["Run"],
         **{str(it): ["Run"] for it in OF_A_JOB},
         "--nodes": ["Run", "Test"],
         **{f"--{it}": ["Test"] for it in ("pool", "cordon")},
@@ -235,6 +236,12 @@ def test_secrets_come_again_and_what_may_be_a_value_is_not_echoed() -> None:
     (problem,) = _read("Run --secret hf_abc-def -- true").problems
     assert "names no variable" in problem.what
     assert "hf_abc" not in str(problem)
+
+
+def test_mounts_come_again_in_their_order() -> None:
+    line = _read("Run --mount my-b:/mnt/b --mount=my-a:/mnt/a:ro -- true")
+    assert not line.problems
+    assert line.options.mounts == ("my-b:/mnt/b", "my-a:/mnt/a:ro")
 
 
 def test_what_is_fetched_may_be_called_as_an_action_is() -> None:

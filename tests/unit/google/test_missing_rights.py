@@ -39,7 +39,7 @@ POLICIES = {
         "gcp.resourceLocations set ZONE"
     ),
     'Operation denied by org policy: ["constraints/compute.managed.vmExternalIpAccess"]': (
-        "compute.managed.vmExternalIpAccess ENABLE_EXTERNAL_IP=false"
+        "compute.managed.vmExternalIpAccess ENABLE_EXTERNAL_IP=no"
     ),
     "Constraint constraints/compute.restrictVpcPeering violated for project 1.": (
         "compute.restrictVpcPeering"

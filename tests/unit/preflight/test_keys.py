@@ -9,6 +9,7 @@ from provision.codes import Code
 from provision.preflight import named
 from provision.preflight.check import Answers
 from provision.settings import pairs
+from provision.settings.storage import JobMount
 from tests.unit.preflight.stand_in import PARENT, PROJECT, Google
 from tests.unit.table import Row, rows
 
@@ -127,6 +128,31 @@ def test_who_may_read_a_secret_is_seen_in_its_policy_and_its_projects(
     google.documents[paths[where]] = {"bindings": [binding]}
     found = named.denied(Answers(google), SECRET, ME.partition(":")[2])
     assert (found and found[0]) == denied
+
+
+@pytest.mark.parametrize(
+    ("said", "role", "closed"),
+    [
+        ("my-runs:/mnt/data", "objectUser", None),
+        ("my-runs:/mnt/data", "objectViewer", Code.NOTE),
+        ("my-runs:/mnt/data:ro", "objectViewer", None),
+        ("my-runs:/mnt/data:ro", "objectCreator", Code.NOTE),
+    ],
+)
+def test_who_may_use_a_jobs_bucket_is_seen_in_its_policy(
+    google: Google, said: str, role: str, closed: Code | None
+) -> None:
+    mount, account = JobMount.of(said), ME.partition(":")[2]
+    missing = named.closed(Answers(google), mount, account)
+    assert missing == (Code.RESOURCE_NOT_FOUND, "")
+    bindings = [{"role": f"roles/storage.{role}", "members": [ME]}]
+    google.documents |= {"b/my-runs": {}, "b/my-runs/iam": {"bindings": bindings}}
+    found = named.closed(Answers(google), mount, account)
+    assert (found and found[0]) == closed
+    google.refusals["b/my-runs/iam"] = 403
+    unseen = named.closed(Answers(google), mount, account)
+    assert unseen is not None
+    assert unseen[0] is Code.NOT_CHECKED
 
 
 def test_what_can_not_be_seen_of_a_secret_is_not_taken_for_a_denial(google: Google) -> None:

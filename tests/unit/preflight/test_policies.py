@@ -18,12 +18,12 @@ def _in_an_organization(google: Google) -> None:
 # What a constraint does, and the setting that avoids it.
 TABLE = """
 compute.vmExternalIpAccess {"denyAll": true} ::
-    -> ENABLE_EXTERNAL_IP: constraints/compute.vmExternalIpAccess | ENABLE_EXTERNAL_IP=false
+    -> ENABLE_EXTERNAL_IP: constraints/compute.vmExternalIpAccess | ENABLE_EXTERNAL_IP=no
 compute.managed.vmExternalIpAccess @ENFORCED ::
     -> ENABLE_EXTERNAL_IP: constraints/compute.managed.vmExternalIpAccess
-    | ENABLE_EXTERNAL_IP=false
+    | ENABLE_EXTERNAL_IP=no
 compute.vmExternalIpAccess @BASTION_ALONE ::
-    -> ENABLE_EXTERNAL_IP: constraints/compute.vmExternalIpAccess | ENABLE_EXTERNAL_IP=false
+    -> ENABLE_EXTERNAL_IP: constraints/compute.vmExternalIpAccess | ENABLE_EXTERNAL_IP=no
 compute.vmExternalIpAccess {"denyAll": true} :: enable_external_ip=no network_config=new_network --
 compute.managed.vmExternalIpAccess @ENFORCED :: enable_external_ip=no network_config=new_network --
 compute.vmExternalIpAccess @BASTION_ALONE :: enable_external_ip=no network_config=new_network --

@@ -317,3 +317,25 @@ def test_a_shells_own_proxy_is_no_setting_and_may_have_a_password(tmp_path: Path
     (problem,) = load({}, file).problems
     assert "https_proxy, in lower case" in problem.why
     assert "s3cret" not in str(problem)
+
+
+@pytest.mark.parametrize("coding", ["utf-16", "utf-16-be"])
+def test_a_file_that_powershell_wrote_is_read_with_the_line_that_makes_it_utf_8(
+    coding: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "env.list"
+    mark = "\ufeff" if coding == "utf-16-be" else ""
+    lines = "".join(f"{name}={value}\r\n" for name, value in MANDATORY.items())
+    path.write_bytes(f"{mark}{lines}INSTANCE_COUNT=3\r\n".encode(coding))
+
+    found = load({}, path)
+
+    assert found.settings is not None
+    assert found.settings.instance_count == 3
+    (note,) = found.notes
+    assert note.what == "env.list is UTF-16, as PowerShell's > writes it; it was read as that"
+    assert note.fix.endswith("(Get-Content env.list) | Set-Content -Encoding utf8 env.list")
+
+    path.write_bytes(b"\xff\xfeA\x00=\x00\x00\x00")
+    (problem,) = load({}, path).problems
+    assert problem.why == "it is not a text file"

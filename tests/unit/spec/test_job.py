@@ -82,6 +82,52 @@ def test_the_secrets_of_a_job_are_of_its_project_unless_they_say_another() -> No
     assert not job.is_same(longer, "", "true-1", {**before, **known})
 
 
+def test_a_job_has_buckets_of_its_own_again_and_is_another_one_without_them() -> None:
+    settings = Settings({**MANDATORY, "gcs_mount_list": "of-all:/mnt/all"})
+    said = ("my-data:/mnt/data:ro", "my-out:/mnt/out")
+    spec = job.of(settings, ("true",), {}, {}, said)
+    data, out = spec.mounts
+    assert (data.bucket, data.path, data.read_only) == ("my-data", "/mnt/data", True)
+    assert (out.bucket, out.path, out.read_only) == ("my-out", "/mnt/out", False)
+
+    before = {**PLAIN, "command": ["true"], "mounts": [it.model_dump() for it in spec.mounts]}
+    again = job.again(settings, "true-1", before, (), {}, {}, ("other:/mnt/out",), ray=False)
+    assert [(it.bucket, it.path) for it in again.mounts] == [
+        *(("my-data", "/mnt/data"), ("other", "/mnt/out")),
+    ]  # fmt: skip
+    assert job.is_same(spec, "", "true-1", before)
+    assert not job.is_same(spec, "", "true-1", {**before, "mounts": []})
+    assert job.is_same(dataclasses.replace(spec, mounts=()), "", "true-1", {**before, "mounts": []})
+
+
+@pytest.mark.parametrize(
+    ("said", "what"),
+    [
+        ("my-data", "names no bucket with a path below /mnt"),
+        ("my-data:/etc", "names no bucket"),
+        ("my-data:/mnt/a/../../etc", "names no bucket"),
+        ("my-data:/mnt/localssd", "names no bucket"),
+        ("my-data:/mnt/a:rw", "names no bucket"),
+        ("my-data:/mnt/all", "/mnt/all, which is mounted already"),
+        ("aiinfra-terraform-my-project:/mnt/a", "a bucket of Terraform states"),
+        ("my-states:/mnt/a", "a bucket of Terraform states"),
+    ],
+)
+def test_a_mount_of_a_job_hides_nothing_and_leads_to_no_state(said: str, what: str) -> None:
+    own = {"gcs_mount_list": "of-all:/mnt/all", "terraform_gcs_path": "gs://my-states/here"}
+    with pytest.raises(SettingsError, match=what):
+        job.of(Settings({**MANDATORY, **own}), ("true",), {}, {}, (said,))
+
+
+def test_a_job_of_ray_has_no_mounts_of_its_own() -> None:
+    on_gke = Settings({**MANDATORY, "orchestrator_type": "gke", "enable_ray_operator": "yes"})
+    on_vms = Settings({**MANDATORY, "orchestrator_type": "ray"})
+    for settings, ray in ((on_gke, True), (on_vms, False)):
+        with pytest.raises(SettingsError, match="--mount has no effect on Ray") as caught:
+            job.of(settings, ("true",), {}, {}, ("my-data:/mnt/data:ro",), ray=ray)
+        assert "GCS_MOUNT_LIST=my-data:/mnt/data, and Create" in caught.value.problems[0].fix
+
+
 @pytest.mark.parametrize(
     ("name", "reference"), [("PATH", ""), ("A", "hf_ab:cd"), ("A", "a,B=c"), ("A", "a/b")]
 )

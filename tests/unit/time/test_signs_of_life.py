@@ -202,9 +202,11 @@ def _job_that(run: Run, **more: Any) -> tuple[SimpleNamespace, SimpleNamespace]:
     job = Job(name="train-1", submitted="2026-11-23T10:00:00Z", **more)
     jobs = SimpleNamespace(find=lambda _: job, log=lambda *_: [], cancel=lambda _: None)
     console = SimpleNamespace(progress=lambda _: None, is_terminal=False)
-    settings = SimpleNamespace(capacity_timeout=LONG, job_wait=None, log_rank=0, log_tail=None)
-    about = {"console": console, "settings": settings, "report": SimpleNamespace()}
-    return SimpleNamespace(clock=Clock(), progress=run.progress, **about), jobs
+    asked = {"job_wait": None, "log_rank": 0, "log_tail": None, "notify": None}
+    settings = SimpleNamespace(capacity_timeout=LONG, **asked)
+    about: dict[str, Any] = {"console": console, "settings": settings, "reached": lambda *_: None}
+    report = SimpleNamespace(action="Run")
+    return SimpleNamespace(clock=Clock(), progress=run.progress, report=report, **about), jobs
 
 
 def _job(run: Run) -> None:

@@ -19,7 +19,7 @@ from provision.catalogue.machines import GpuNetwork, MachineType
 from provision.documents import json_object
 from provision.settings.gke import Queue
 from provision.settings.pairs import Secret
-from provision.settings.storage import Mount
+from provision.settings.storage import JobMount, Mount
 from provision.settings.values import (
     AbsolutePath,
     AcceleratorName,
@@ -140,6 +140,7 @@ class ClusterFacts:
     bucket_cache_gib: _Number | None = None  # the file cache of each of them; None for none
     shares: tuple[NfsShare, ...] = ()
     secrets: tuple[Secret, ...] = ()  # which jobs find in their environment
+    own_mounts: tuple[JobMount, ...] = ()  # of one job alone
     gpu_quota: _Number = 0  # of GPUs that jobs in the queue can use at the same time
     kueue: bool = False  # whether Kueue has a queue for all GPU pools
     queues: tuple[Queue, ...] = ()  # the queues beside the one of all, in the order of the settings
@@ -169,6 +170,7 @@ class ClusterFacts:
             "buckets": asked.get("GCS_MOUNT_LIST") or (),
             "bucket_options": asked.get("GCS_OPTIONS") or (),
             "secrets": asked.get("SECRETS") or (),
+            "own_mounts": (),
             "image_mirrors": asked.get("IMAGE_MIRROR") or (),
         }
         return TypeAdapter(cls).validate_python({**json_object.read(text), **recorded})
@@ -177,10 +179,10 @@ class ClusterFacts:
         """Objects as this cluster gets them: with their images from where it can fetch them."""
         return outbound.images(thing, self.image_mirrors, but=but)
 
-    def also_reading(self, secrets: tuple[Secret, ...]) -> Self:
-        """The cluster for a job with secrets of its own, which go before others of their names."""
+    def also_having(self, secrets: tuple[Secret, ...], mounts: tuple[JobMount, ...]) -> Self:
+        """The cluster for a job with buckets and secrets; these go before others of their names."""
         known = {it.name: it for it in (*self.secrets, *secrets)}
-        return replace(self, secrets=tuple(known.values()))
+        return replace(self, secrets=tuple(known.values()), own_mounts=mounts)
 
     @property
     def queued_pools(self) -> tuple[GpuPool, ...]:

@@ -17,6 +17,7 @@ import hashlib
 import http
 import json
 import os
+import re
 import signal
 import sys
 import tarfile
@@ -48,6 +49,11 @@ _LINE = 64 << 10  # a longer line is kept in parts
 _TAIL = 20  # lines
 _SHORTEST = 4  # bytes of a secret value that is masked, as on VMs
 _TRIES = 100
+# What NCCL says where it does not use the plugin of the GPUs' network, as on VMs (job_guard.py).
+_WITHOUT_FABRIC = re.compile(
+    rb"NCCL INFO (?:Using network (?:Socket|IB)\b|NET/Socket : Using "
+    rb"|NET/Plugin ?: (?:No plugin found|Could not find: libnccl-net\.so))"
+)
 _PUNCH = 3  # FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
 
 
@@ -133,6 +139,7 @@ class Keeper:
         self._held = b""  # what is read, and in no piece yet
         self._pending: tuple[int, bytes] | None = None  # a piece that may not be written yet
         self._tail: list[bytes] = []
+        self._is_watched = self._rank == "0" and "AIINFRA_FABRIC" in os.environ
 
     def begin(self) -> None:
         """Find where an earlier pod left the log, and say when the job began."""
@@ -179,6 +186,8 @@ class Keeper:
             self._held = text[whole:]
             self._take(text[:whole], is_last=is_over and not more)
             self._send()
+            if self._is_watched and _WITHOUT_FABRIC.search(text[:whole]):
+                self._tell_sockets()
 
     def end(self) -> None:
         """Say how the program ended."""
@@ -196,6 +205,13 @@ class Keeper:
         }
         name = f"{self._prefix}ends/{self._attempt}/{self._rank}.json"
         self._bucket.put(name, json.dumps(said).encode())
+
+    def _tell_sockets(self) -> None:
+        """Say in which attempt NCCL first went by sockets."""
+        name = f"{self._prefix}began.json"
+        told = json.loads(self._bucket.get(name))
+        self._bucket.put(name, json.dumps({"sockets": self._attempt, **told}).encode())
+        self._is_watched = False
 
     def _look(self) -> bool:
         """Read a part of the pod's log; whether there is more."""

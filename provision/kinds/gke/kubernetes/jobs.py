@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from provision import in_tree
 from provision.kinds.gke.kubernetes import all_gather, fabric_pods, kueue
 from provision.kinds.gke.kubernetes.fabric_pods import STAYS, Kind
 from provision.kinds.gke.kubernetes.kueue import GPU
@@ -260,10 +260,7 @@ def torchrun(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
 
 def training() -> str:
     """The example's program, which VMs run too."""
-    # A wheel has it beside this module; a checkout and the image have it in its folder.
-    beside = Path(__file__).with_name("train.py")
-    example = Path(__file__).resolve().parents[4] / "examples/recipes/fine-tune/train.py"
-    return (beside if beside.is_file() else example).read_text(encoding="utf-8")
+    return in_tree("examples/recipes/fine-tune/train.py").read_text(encoding="utf-8")
 
 
 def _script(facts: ClusterFacts) -> str:

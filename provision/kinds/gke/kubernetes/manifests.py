@@ -1,8 +1,8 @@
-"""Kueue's and JobSet's own manifests: they are part of the image, and are not in this repository.
+"""Kueue's and JobSet's own manifests: `make manifests` and `make image` make them, in `manifests`.
 
-Outside the image `AIINFRA_MANIFESTS` names the folder that has them. A manifest is the one whose
-SHA-256 is pinned here, or one that the folder's own `SHA256SUMS` vouches for: one whose images come
-from a registry of one's own, say. A rehearsal names a folder of its own in this way.
+`AIINFRA_MANIFESTS` names another folder. A manifest is the one whose SHA-256 is pinned here, or one
+that the folder's own `SHA256SUMS` vouches for: one whose images come from a registry of one's own,
+say. A rehearsal names a folder of its own in this way.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from provision import in_tree
 from provision.codes import Code
 from provision.errors import ClusterError, Problem
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.objects import Object
 
 VARIABLE: Final = "AIINFRA_MANIFESTS"
-"""The folder with the manifests; the image sets it."""
+"""The folder with the manifests, where it is another one than the program came with."""
 
 SUMS: Final = "SHA256SUMS"
 """The file of that folder that vouches for manifests, as `sha256sum` writes it."""
@@ -75,15 +76,16 @@ def missing(add_ons: Sequence[AddOn], environ: Mapping[str, str]) -> list[Proble
 
     A cluster without an add-on's controllers looks whole, and none of its jobs ever runs.
     """
-    if not environ.get(VARIABLE):
+    if (folder := _folder(environ)) is None:
         return [_unset(add_ons)]
-    found = [_look(add_on, environ) for add_on in add_ons]
+    found = [_look(add_on, folder) for add_on in add_ons]
     return [it for it in found if isinstance(it, Problem)]
 
 
 def read(add_on: AddOn, environ: Mapping[str, str]) -> Manifest:
     """The manifest of an add-on."""
-    found = _look(add_on, environ) if environ.get(VARIABLE) else _unset([add_on])
+    folder = _folder(environ)
+    found = _look(add_on, folder) if folder else _unset([add_on])
     if isinstance(found, Problem):
         raise ClusterError.of([found])
     # Imported here: whoever only asks what is missing has no YAML to read.
@@ -98,16 +100,23 @@ def read(add_on: AddOn, environ: Mapping[str, str]) -> Manifest:
     )
 
 
+def _folder(environ: Mapping[str, str]) -> Path | None:
+    """Where the manifests are; None if they came with neither the program nor the environment."""
+    if named := environ.get(VARIABLE):
+        return Path(named)
+    carried = in_tree("manifests")
+    return carried if carried.is_dir() else None
+
+
 def _unset(add_ons: Sequence[AddOn]) -> Problem:
     names = " or ".join(add_on.name for add_on in add_ons)
     what = f"is not set: this machine has no manifest of {names}"
-    why = "it is part of the image, and without it no job of a GKE cluster would ever run"
+    why = "a clone has none until it is made, and without it no job of the cluster would ever run"
     return _lacking(what, why, add_ons)
 
 
-def _look(add_on: AddOn, environ: Mapping[str, str]) -> tuple[bytes, Problem | None] | Problem:
+def _look(add_on: AddOn, folder: Path) -> tuple[bytes, Problem | None] | Problem:
     """A manifest that may be used, with a note if it is not the pinned one; or why it may not."""
-    folder = Path(environ[VARIABLE])
     path = folder / add_on.file
     try:
         content = path.read_bytes()
@@ -151,6 +160,6 @@ def _lacking(what: str, why: str, add_ons: Sequence[AddOn], more: str = "") -> P
         setting=VARIABLE,
         what=what,
         why=why,
-        fix=f"run the image, which has them, or set {VARIABLE} to a folder with {files};"
-        f" docs/how-to/image.md says how to get them{more}",
+        fix=f"run make manifests in the clone, and install from it again; or run the image, which"
+        f" has them; or set {VARIABLE} to a folder with {files}{more}",
     )

@@ -69,6 +69,11 @@ def field(variable: str, path: str) -> Object:
     return {"name": variable, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
+def labels(thing: Object) -> Mapping[str, Any]:
+    """Its labels."""
+    return thing["metadata"].get("labels") or {}
+
+
 def labelled(variable: str, label: str) -> Object:
     """A variable of a container with what a label of its pod says."""
     return field(variable, f"metadata.labels['{label}']")

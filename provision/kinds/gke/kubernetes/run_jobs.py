@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import limits
+from provision.codes import Code
+from provision.deployment.kind import WayIn, shell
 from provision.documents import json_object
+from provision.errors import ClusterError
 from provision.kinds.gke.kubernetes import (
     fabric_pods,
     job_attendant,
@@ -30,14 +33,18 @@ from provision.kinds.gke.kubernetes.objects import (
     field,
     holds,
     labelled,
+    labels,
     mount,
     variables,
 )
+from provision.kinds.job_folder import TO_A_MOUNT
 from provision.settings.choices import RestartOn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
+    from contextlib import AbstractContextManager
 
+    from provision.documents.job import Job
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
     from provision.spec.job import JobSpec
@@ -210,6 +217,9 @@ def _attend(
         "command": [*run, "keep", wanted.bucket, wanted.told],
         "env": [*place, field("NODE_NAME", "spec.nodeName")],
     }
+    # Nodes without one have nothing but sockets, and a node alone needs none.
+    if wanted.pool.gpu_network and wanted.nodes > 1 and wanted.spec.is_guarded:
+        keep["env"] += variables({"AIINFRA_FABRIC": "yes"})
     if facts.secrets:  # which are masked in what is kept
         keep["volumeMounts"] = [*common["volumeMounts"], dict(fabric_pods.SECRETS_MOUNT)]
     pod["initContainers"].append(keep)
@@ -218,6 +228,53 @@ def _attend(
 def _as_it_is(text: str) -> str:
     """A text in which Kubernetes finds no references to variables, which are "$(NAME)"."""
     return text.replace("$", "$$")
+
+
+def rank(pod: Object) -> int:
+    """The rank of a pod in its job; that of Ray's head, too."""
+    return int(labels(pod).get(RANK_LABEL, "0"))
+
+
+def way_in(
+    found: Iterable[Object],
+    job: Job,
+    number: int,
+    before: str,
+    access: Callable[[], AbstractContextManager[Mapping[str, str]]],
+) -> WayIn:
+    """The way into the pod of this rank that runs.
+
+    Files come from beside the program: its image may have no tar.
+
+    Raises:
+        ClusterError: There is none.
+    """
+    heads = (it for it in found if labels(it).get("ray.io/node-type") != "worker")
+    pod = next((it for it in heads if rank(it) == number and _runs(it)), None)
+    if pod is None:
+        raise ClusterError(
+            f"The pod of rank {number} of {job.name} does not run: the job is {job.state}",
+            code=Code.MACHINES_GONE,
+            why="what a program writes to its folder goes with its pod; on Ray, the head's alone is"
+            " rank 0",
+            fix=TO_A_MOUNT,
+        )
+    name, program = pod["metadata"]["name"], pod["spec"]["containers"][0]["name"]
+    begin, behind = ("kubectl", "exec"), (name, "--namespace", kueue.NAMESPACE, "--container")
+    return WayIn(
+        where=name,
+        folder=FOLDER,
+        tells=(*begin, *behind, KEEPER, "--", "sh", "-c"),
+        opens=(*begin, "-it", *behind, program, "--", *shell(FOLDER)),
+        before=before,
+        forwards=lambda port: f"kubectl port-forward {name} --namespace {kueue.NAMESPACE} {port}",
+        access=access,
+    )
+
+
+def _runs(pod: Object) -> bool:
+    gone = "deletionTimestamp" in pod["metadata"]
+    return not gone and (pod.get("status") or {}).get("phase") == "Running"
 
 
 # ------------------------------------------------------------------------------ JobSet

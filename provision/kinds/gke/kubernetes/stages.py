@@ -210,6 +210,7 @@ def require_sources(cluster: Cluster, facts: ClusterFacts) -> None:
 
 # ------------------------------------------------------------------------------ storage
 
+_DRIVER: Final = "gcsfuse.csi.storage.gke.io"
 _STORAGE_CLASS: Final = "aiinfra-mounts"
 _UNLIMITED: Final = ("cpu", "memory", "ephemeral-storage")
 # A bucket has no size, but a volume must have one; the claims request the same.
@@ -221,7 +222,7 @@ def storage(facts: ClusterFacts) -> list[Object]:
     options = list(gcsfuse.in_pods(facts.bucket_options, facts.bucket_cache_gib))
     found = []
     for bucket in facts.buckets:
-        csi = {"driver": "gcsfuse.csi.storage.gke.io", "volumeHandle": bucket.bucket}
+        csi = {"driver": _DRIVER, "volumeHandle": bucket.bucket}
         found += _claimed(bucket.path, _BUCKET_SIZE, {"mountOptions": options, "csi": csi})
     for share in facts.shares:
         nfs = {"server": share.server, "path": share.remote_path}
@@ -263,10 +264,17 @@ def pod_volumes(facts: ClusterFacts) -> tuple[list[Object], list[Object], dict[s
     names = {path: name_of(path) for path in paths}
     volumes = [{"name": it, "persistentVolumeClaim": {"claimName": it}} for it in names.values()]
     mounts = [mount(name, path) for path, name in names.items()]
+    options = ",".join(gcsfuse.in_pods((), None))
+    for own in facts.own_mounts:
+        about = {"bucketName": own.bucket, "mountOptions": options}
+        csi = {"driver": _DRIVER, "readOnly": own.read_only, "volumeAttributes": about}
+        volumes.append({"name": name_of(own.path), "csi": csi})
+        mounts.append(mount(name_of(own.path), own.path))
     # Else the driver's container has 250m of CPU, 256 MiB, and 5 GiB of disk: a larger file, which
     # it stages there, has the pod evicted (gcs-fuse-csi-driver 5fcdc04, cmd/webhook/main.go).
     limits = {f"gke-gcsfuse/{what}-limit": "0" for what in _UNLIMITED}
-    annotations = {"gke-gcsfuse/volumes": "true", **limits} if facts.buckets else {}
+    has_buckets = facts.buckets or facts.own_mounts
+    annotations = {"gke-gcsfuse/volumes": "true", **limits} if has_buckets else {}
     return volumes, mounts, annotations
 
 

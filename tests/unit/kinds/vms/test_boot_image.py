@@ -10,7 +10,7 @@ import pytest
 from provision import preflight
 from provision.catalogue import images
 from provision.codes import Code
-from provision.documents.image import BootImage
+from provision.documents.topology import BootImage
 from provision.errors import Problem
 from provision.google.api import GoogleApiError, Service
 from provision.google.owner import Owner

@@ -438,7 +438,9 @@ def test_vms_that_neither_exist_nor_are_asked_for_are_missed(
     requests = tuple(map(_request, states.split()))
     found = _broken(there=there, limit=limit, vms=(), requests=requests)
     whats = [one.what for one in found]
-    assert whats == [f"{missing} of 2 VMs are no longer part of the group"] * bool(missing)
+    verb = "is" if missing == 1 else "are"
+    told = f"{missing} of 2 VMs {verb} no longer part of the group"
+    assert whats == [told] * bool(missing)
     if missing:
         assert ("run duration of 1 h 0 min" in found[0].why[0]) is (limit is not None)
 

@@ -165,7 +165,24 @@ def test_another_manifest_than_the_pinned_one_is_refused(tmp_path: Path) -> None
         manifests.read(_pinned(TEXT), {manifests.VARIABLE: str(tmp_path)})
 
 
-def test_manifests_of_ones_own_are_taken_and_missing_ones_named(tmp_path: Path) -> None:
+def test_manifests_that_the_program_came_with_are_taken_if_no_others_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifests, "in_tree", tmp_path.joinpath)
+    assert [it.what for it in manifests.missing([_pinned(TEXT)], {})] == [
+        "is not set: this machine has no manifest of JobSet"
+    ]
+    (tmp_path / "manifests").mkdir()
+    (tmp_path / "manifests" / "jobset-v0.12.0.yaml").write_bytes(TEXT)
+    assert manifests.missing([_pinned(TEXT)], {}) == []
+    (other,) = manifests.missing([_pinned(TEXT)], {manifests.VARIABLE: str(tmp_path)})
+    assert str(tmp_path / "jobset-v0.12.0.yaml") in other.why
+
+
+def test_manifests_of_ones_own_are_taken_and_missing_ones_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifests, "in_tree", tmp_path.joinpath)
     wanted = manifests.wanted(queue=True)
     (unset,) = manifests.missing(wanted, {})
     kueue_, job_set = manifests.missing(wanted, {manifests.VARIABLE: str(tmp_path)})

@@ -26,7 +26,9 @@ from aiinfra_vm import (
     configuration,
     containers,
     gpu_health,
+    job_guard,
     job_log,
+    job_mounts,
     jobs,
     notices,
     peers,
@@ -37,7 +39,7 @@ from aiinfra_vm import (
     storage,
 )
 from aiinfra_vm.attempt import Attempt
-from aiinfra_vm.jobs import Course, Node, Phase, Report, Spec, State
+from aiinfra_vm.jobs import Course, Doubt, Node, Phase, Report, Spec, State
 
 BEGUN = "var/lib/aiinfra/jobs"
 """Where, below the root, each attempt that was begun has a file, which outlives the VM's boots."""
@@ -63,6 +65,9 @@ _KILLED = 137
 
 class Refused(Exception):  # noqa: N818 - a state of the world, in words for its reader
     """The job can't begin here, and no other attempt could."""
+
+
+_UNABLE = (Refused, containers.Unusable, job_mounts.Unmountable, secrets.Unreadable)
 
 
 def begun(disk: Path, name: str, attempt: int) -> Path:
@@ -98,6 +103,9 @@ class Runner:
         self._prefix = prefix
         self._attempt = Attempt(lambda _: None, _SHUTDOWN)
         self._told = False
+        self._telling = threading.Lock()
+        self._is_over = False
+        self._doubts: tuple[Doubt, ...] = ()
         self._groups = os.getgrouplist(user.pw_name, user.pw_gid) if user else []
 
     def run(self, run_ends: float | None = None) -> None:
@@ -106,6 +114,7 @@ class Runner:
             spec = self._spec()
             folder = self._unpacked(spec)
             values = secrets.of_all(spec.secrets)
+            job_mounts.make(spec.mounts, self._pace)
             environment = self._environment(spec, values)
             program = ["/bin/bash", "-c", '"$@"; exit', spec.name]
             if spec.image:
@@ -115,17 +124,22 @@ class Runner:
                 program += ray_job.command(name, spec.command)
             else:
                 program += spec.command
-        except (Refused, containers.Unusable, secrets.Unreadable, OSError, ValueError) as error:
+        except (*_UNABLE, OSError, ValueError) as error:
+            job_mounts.clear()
             self._tell(Phase.REFUSED, why=str(error), final=True)
             return
         self._tell(Phase.READY)
         if not self._may_begin():
+            job_mounts.clear()
             _forget()
             self._tell(Phase.ENDED, why="it was called off before it began", told=True)
             return
+        uid = self._user.pw_uid if self._user else None
+        guard = job_guard.Guard.of(self._course, self._node, spec.env, uid, self._pace)
         log = job_log.Log(self._shared, self._prefix, list(values.values()), age=5.0 * self._pace)
+        log.hear = guard.hear
         sink = log.open()
-        noticed = threading.Thread(target=self._tell_notice, daemon=True)
+        noticed = threading.Thread(target=self._tell_running, daemon=True)
 
         def mark(words: str) -> None:
             log.mark(words)
@@ -135,6 +149,7 @@ class Runner:
         self._tell(Phase.RUNNING)
         began = time.time()
         threading.Thread(target=self._watch, daemon=True).start()
+        threading.Thread(target=self._look_after, args=(guard,), daemon=True).start()
         notices.watch(self._attempt.notice, run_ends)
         code = self._attempt.run(
             # bash itself says what can't be found, and waits for the program.
@@ -149,9 +164,12 @@ class Runner:
             containers.remove()
             _forget()
         ended = time.time()
+        job_mounts.clear()
         log.close(_DRAIN, _SENDING)
         if self._attempt.why:
             noticed.join(_SENDING)
+        with self._telling:
+            self._is_over = True
         self._tell(
             Phase.ENDED,
             at=ended,
@@ -164,6 +182,7 @@ class Runner:
             size=log.size,
             # Of a GPU that broke the program can't help it, as of a machine that was lost.
             ran=None if code and gpu_health.broke(began) else ended - began,
+            doubts=self._doubts,
         )
 
     def stop(self, *_: object) -> None:
@@ -209,6 +228,7 @@ class Runner:
         containers.environment(environment, CONTAINED)
         config = configuration.load()
         paths = [mount["local_mount"] for mount in config.get("mounts") or ()]
+        paths += [mount.path for mount in spec.mounts]
         return containers.command(
             spec.image, spec.command, folder, self._user, self._groups, CONTAINED, paths,
             has_gpus=bool(config.get("gpus")),
@@ -255,9 +275,20 @@ class Runner:
                 self._course = found
         return self._course.state
 
-    def _tell_notice(self) -> None:
-        """Say what it was told to end for: the VM may be gone before the program has ended."""
-        self._tell(Phase.RUNNING, why=self._attempt.why)
+    def _tell_running(self) -> None:
+        """Say what it was told to end for, as the VM may be gone before that, and what is seen."""
+        with self._telling:
+            if not self._is_over:
+                self._tell(Phase.RUNNING, why=self._attempt.why, doubts=self._doubts)
+
+    def _look_after(self, guard: job_guard.Guard) -> None:
+        """Say what looks wrong with the program, and when it no longer does."""
+        while not self._attempt.why and not self._is_over:
+            time.sleep(_LOOK_LATER * self._pace)
+            found = guard.look()
+            if found != self._doubts:
+                self._doubts = found
+                self._tell_running()
 
     def _watch(self) -> None:
         """End the program when the leader says so, or its time is over; by force after a while.
@@ -272,7 +303,8 @@ class Runner:
             if until is None and not self._attempt.why and (state is not State.RUNNING or is_late):
                 until = time.monotonic() + _GRACE * self._pace
                 self._told = state is not State.RUNNING
-                ended = self._course.why or "another VM of the job failed"
+                # What this VM read last may be what looked wrong.
+                ended = (self._course.why if state else "") or "another VM of the job failed"
                 self._attempt.notice(ended if self._told else _TIME_IS_OVER)
             if until is not None and time.monotonic() > until:
                 self._attempt.kill()

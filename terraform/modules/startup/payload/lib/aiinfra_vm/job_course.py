@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterable, Mapping
 
-from aiinfra_vm.jobs import Course, Failure, Node, Phase, Report, Spec, State
+from aiinfra_vm.jobs import Course, Doubt, Failure, Node, Phase, Report, Spec, State
 
 if TYPE_CHECKING:
     from aiinfra_vm.roster import Roster
@@ -17,6 +17,10 @@ _PREPARING = 900.0  # seconds until a VM that does not get ready is given up
 _PULLING = 2700.0  # the same of one that may have to install docker, and to pull an image
 STOPPING = 150.0
 """Seconds until nobody waits any longer for VMs that were told to end; they kill after 120."""
+ALONE = 60.0
+"""Seconds until machines that have not met look wrong: launchers meet first, and then load."""
+NO_GPU = 300.0
+"""Seconds until GPUs that nobody uses do: before its first use a program loads weights and data."""
 _MOST_EVENTS = 50
 _LONG = 600.0  # seconds after which a failure of the program's own may be another one next time
 _NEVER_RUNS = (126, 127)  # a shell's exit codes for what can't be executed, or is not there
@@ -160,7 +164,70 @@ def _running(
         return _to(course, State.STOPPING, now, failure=_loss(gone[0], told))
     if len(ended) == len(course.nodes):
         return _to(course, State.SUCCEEDED, now)
+    return _doubted(course, told)
+
+
+_DOUBTS = {
+    Doubt.ALONE: (
+        "have not connected to each other",
+        (
+            f"after {ALONE:.0f} s {{}}: does each train alone? Which variables a launcher reads:"
+            " docs/how-to/launchers.md"
+        ),
+        "its processes have connected to each other now",
+    ),
+    Doubt.NO_GPU: (
+        "uses a GPU",
+        # Not which machines: those that see it too are heard of one after the other.
+        (
+            f"after {NO_GPU:.0f} s it has machines on which no process uses a GPU (Jobs names"
+            " them): does it still load, or does its framework see none?"
+            " docs/how-to/look-after-a-cluster.md"
+        ),
+        "its machines use their GPUs now",
+    ),
+    Doubt.SOCKETS: (
+        "not by the network of the GPUs",
+        (
+            "{}, at a fraction of the bandwidth: the program has replaced NCCL's variables, or"
+            " LD_LIBRARY_PATH: docs/how-to/gpu-network.md"
+        ),
+        "",
+    ),
+}
+"""By what each is known in words, what is told of it, and what where it is over."""
+
+
+def _doubted(course: Course, told: Mapping[str, Report]) -> Course:
+    """What looks wrong with one that runs: an event when it is seen, and when it no longer is."""
+    seen = {
+        doubt: [it for it in course.nodes if it.name in told and doubt in told[it.name].doubts]
+        for doubt in Doubt
+    }
+    # Where some have met, the others come late.
+    if len(seen[Doubt.ALONE]) < len(course.nodes):
+        seen[Doubt.ALONE] = []
+    words = {
+        Doubt.ALONE: f"its processes on {len(course.nodes)} machines have not connected to each"
+        " other",
+        Doubt.NO_GPU: f"no process on {_few(seen[Doubt.NO_GPU], course)} uses a GPU",
+        Doubt.SOCKETS: "NCCL goes by sockets, not by the network of the GPUs",
+    }
+    before = course.why
+    course = course._replace(why="; ".join(words[it] for it in Doubt if seen[it]))
+    for doubt, (mark, what, over) in _DOUBTS.items():
+        if seen[doubt] and mark not in before:
+            course = _event(course, what.format(words[doubt]))
+        if over and mark in before and not seen[doubt]:
+            course = _event(course, over)
     return course
+
+
+def _few(nodes: list[Node], course: Course) -> str:
+    """Machines of a job in a few words, whose number may grow."""
+    if len(nodes) == len(course.nodes):
+        return "its machines"
+    return _named(nodes[:1]) + (f" and {len(nodes) - 1} more" if nodes[1:] else "")
 
 
 def _stopping(  # noqa: PLR0913 - as above

@@ -30,6 +30,9 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _IMAGE = re.compile(r"[A-Za-z0-9][-A-Za-z0-9._:/@]{0,511}")
 _SECRET = re.compile(r"projects/[^/\s]+/secrets/[A-Za-z0-9_-]+/versions/(?:latest|[0-9]+)")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BUCKET = re.compile(r"[a-z0-9][-a-z0-9_.]{1,220}[a-z0-9]")
+# Nothing of the system is there, and nobody but root makes folders or links there.
+_PATH = re.compile(r"/mnt/(?!localssd$)[A-Za-z0-9_][-A-Za-z0-9_.]{0,99}")
 _MOST_SECONDS = 10**8
 
 
@@ -53,6 +56,14 @@ def log_of(name: str, attempt: int, rank: int) -> str:
     return f"jobs/{name}/logs/{attempt}/{rank}/"
 
 
+class Mount(NamedTuple):
+    """A bucket that is mounted for a job."""
+
+    bucket: str
+    path: str
+    read_only: bool
+
+
 class Spec(NamedTuple):
     """What the tool asks for."""
 
@@ -68,6 +79,7 @@ class Spec(NamedTuple):
     # after which failures of its own: "lost" for none, "any" for all, "" after a long run
     restart_on: str = ""
     secrets: Mapping[str, str] = MappingProxyType({})  # variable -> the path of a version
+    mounts: tuple[Mount, ...] = ()
 
 
 class State(enum.Enum):
@@ -115,7 +127,8 @@ class Course(NamedTuple):
 
     name: str  # the job's
     state: State = State.WAITING  # how far it is
-    why: str = ""  # what it waits for, or why it was ended; "" for nothing
+    # what it waits for, what looks wrong while it runs, or why it was ended; "" for nothing
+    why: str = ""
     attempt: int = 0  # the number of the attempt; 0 before the first
     failures: int = 0  # how many attempts have failed
     nodes: tuple[Node, ...] = ()  # the VMs of the attempt, by rank
@@ -149,6 +162,14 @@ class Phase(enum.Enum):
     ENDED = "ended"
 
 
+class Doubt(enum.Enum):
+    """What one VM sees of an attempt that looks like a waste of its machines."""
+
+    ALONE = "alone"  # no process of it has met one on another VM
+    NO_GPU = "no-gpu"  # none computes on a GPU
+    SOCKETS = "sockets"  # NCCL does not use the network of the GPUs
+
+
 class Report(NamedTuple):
     """What one VM says of its part."""
 
@@ -165,10 +186,12 @@ class Report(NamedTuple):
     size: int = 0  # how many bytes the program has said in all
     # how many seconds the program has run; None if it has not, or if a GPU broke meanwhile
     ran: float | None = None
+    doubts: tuple[Doubt, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """It as JSON has it."""
-        return {**self._asdict(), "phase": self.phase.value}
+        doubts = [it.value for it in self.doubts]
+        return {**self._asdict(), "phase": self.phase.value, "doubts": doubts}
 
 
 def index(text: bytes) -> list[tuple[str, bool]]:
@@ -207,6 +230,7 @@ def spec(text: bytes, name: str) -> Spec:
         members.matched(_IMAGE, found["image"]) if found.get("image") else "",
         _word(found.get("restart_on", "")),
         _secrets(found.get("secrets") or {}),
+        tuple(_mount(it) for it in found.get("mounts") or ()),
     )
 
 
@@ -256,6 +280,7 @@ def report(text: bytes) -> Report:
         _moment(found.get("at")) or 0.0,
         roster.whole(found.get("size", 0), 0, 2**53),
         _moment(found.get("ran")),
+        tuple(it for it in Doubt if it.value in (found.get("doubts") or ())),
     )
 
 
@@ -279,6 +304,14 @@ def _secrets(found: object) -> dict[str, str]:
         members.matched(_VARIABLE, key): members.matched(_SECRET, value)
         for key, value in found.items()
     }
+
+
+def _mount(found: Any) -> Mount:
+    if not isinstance(found, dict):
+        raise ValueError("a mount is an object")  # noqa: TRY004 - one error for all that is wrong
+    bucket = members.matched(_BUCKET, found.get("bucket"))
+    path = members.matched(_PATH, found.get("path"))
+    return Mount(bucket, path, found.get("read_only") is True)
 
 
 def _moment(value: object) -> float | None:
