@@ -83,7 +83,9 @@ _BEHIND: Final = {"HTTPS_PROXY": "http://proxy.example.com:3128", "NO_PROXY": "1
 _MIRRORED: Final = {"IMAGE_MIRROR": "us-docker.pkg.dev/my-project/mirror"}
 _COMPANY: Final = str(Path(__file__).parents[1] / "company.pem")
 _DATA: Final = {"GCS_MOUNT_LIST": "my-data:/mnt/data,my-models:/mnt/models"}
-_IN_OTHER_ROWS: Final = {"ACTION", "SHOW_PROXY_URL", "JOB_COMMAND", "JOB_ENV", "JOB_OPTIONS"}
+_IN_OTHER_ROWS: Final = {
+    *("ACTION", "SHOW_PROXY_URL", "JOB_COMMAND", "JOB_ENV", "JOB_OPTIONS", "MAX_COST")
+}
 _OF_THE_RUN: Final = {
     name.upper(): example_of(name)
     for name in BY_VARIABLES
@@ -144,6 +146,12 @@ _BOTH: Final[Mapping[str, Row]] = {
         NEW,
         {"gke": ENDS, "spot": REFUSED, "flex": REFUSED},
         alone=True,
+    ),
+    # VMs without an end get the longest one that this allows.
+    "MAX_COST": Row(
+        {"MAX_COST": "10000"},
+        NEW,
+        {"gke": REFUSED, "flex": NOTHING, "flex-compact": NOTHING, "bound-compact": REFUSED},
     ),
     "SERVICE_ACCOUNT": Row({"SERVICE_ACCOUNT": _TEAM}, NEW, {"gke": ENDS}),
     "LABELS": Row({"LABELS": '{ team = "research" }'}, REACHES, {"gke": BESIDE, "flex": NEW}),
