@@ -356,7 +356,7 @@ class GkeJobs(Jobs):
         if before:
             # Kueue's own words for that name flavors, of which users have heard nothing.
             why = "" if why.startswith(_NO_ROOM) else why
-            why = "; ".join(filter(None, [in_the_way(before), why]))
+            why = "; ".join(filter(None, [status.in_the_way(before), why]))
         state = _STATES[mine.state]
         why = "" if state is JobState.RUNNING else why
         return replace(job, state=state, why=why, place=len(before))
@@ -385,7 +385,7 @@ class GkeJobs(Jobs):
             return []
         queue, over = mine["spec"].get("queueName"), {Queued.FINISHED, Queued.GIVEN_UP}
         same = (it for it in every if it["spec"].get("queueName") == queue)
-        alive = sorted((it for it in same if status.state(it) not in over), key=_turn)
+        alive = sorted((it for it in same if status.state(it) not in over), key=status.turn)
         return alive[: alive.index(mine)] if mine in alive else []
 
     def _failure(self, job: Job, attempt: int, shape: Shape) -> JobFailure | None:
@@ -477,18 +477,6 @@ class GkeJobs(Jobs):
         return deadline.retry(attempt, doing)
 
 
-def in_the_way(before: Sequence[Object]) -> str:
-    """Which of the jobs before another one keeps it waiting: that with most GPUs of those let in.
-
-    `before`: their Workloads, those that Kueue has let in first.
-    """
-    let_in = [it for it in before if status.state(it) is not Queued.PENDING]
-    first = max(let_in, key=_gpus) if let_in else before[0]
-    name = next(iter(first["metadata"]["ownerReferences"]))["name"]
-    holds = f", with {layout.counted(_gpus(first), 'GPU')}" if let_in and _gpus(first) else ""
-    return f"{name} is before it{holds}"
-
-
 def by_default(made: Pool | None, most: int) -> int:
     """How many nodes a job gets that names no number: of those that are there in any case, all."""
     return most if made is not None and made.size.count is not None else min(most, 1)
@@ -549,24 +537,6 @@ def _why_not(job: Job, restarts: int, asked: Mapping[str, Any]) -> Iterator[str]
 
 def _shape(*, ray: object) -> Shape:
     return run_jobs.RAY_JOB if ray else run_jobs.JOB_SET
-
-
-def _gpus(work: Object) -> int:
-    """How many GPUs the pods of a Workload ask for."""
-    number = 0
-    for group in work["spec"].get("podSets") or ():
-        for container in group["template"]["spec"].get("containers") or ():
-            asked = container.get("resources") or {}
-            each = {**(asked.get("limits") or {}), **(asked.get("requests") or {})}
-            number += group["count"] * int(each.get(kueue.GPU, 0))
-    return number
-
-
-def _turn(work: Object) -> tuple[bool, int, str]:
-    """What has room comes first; Kueue orders the others by priority, then by age."""
-    waits = status.state(work) is Queued.PENDING
-    priority = int(work["spec"].get("priority") or 0)
-    return waits, -priority, str(work["metadata"]["creationTimestamp"])
 
 
 def _cause(end: Mapping[str, Any], pod: Object | None) -> str:

@@ -16,6 +16,7 @@ from provision.google.refusals import Refusal
 from provision.kinds.gke.kubernetes import kueue, nodes, parts, pods, reasons
 from provision.kinds.gke.kubernetes.objects import conditions, holds, later
 from provision.kinds.status import until
+from provision.screens.layout import counted
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
@@ -452,3 +453,33 @@ def _refused(message: str, said_before: Sequence[str], usual: str) -> tuple[str,
             cause, message = hidden, f"{message}{_BEFORE}{hidden}"
     advice = "\n".join(filter(None, [reasons.advice("", cause) if cause else "", usual]))
     return message, advice
+
+
+def turn(work: Object) -> tuple[bool, int, str]:
+    """By what a queue is sorted: first what has room, then by priority and by age, as by Kueue."""
+    waits = state(work) is JobState.PENDING
+    priority = int(work["spec"].get("priority") or 0)
+    return waits, -priority, str(work["metadata"]["creationTimestamp"])
+
+
+def in_the_way(before: Sequence[Object]) -> str:
+    """Which of the jobs before another one keeps it waiting: that with most GPUs of those let in.
+
+    `before`: their Workloads, those that Kueue has let in first.
+    """
+    let_in = [it for it in before if state(it) is not JobState.PENDING]
+    first = max(let_in, key=_gpus) if let_in else before[0]
+    name = next(iter(first["metadata"]["ownerReferences"]))["name"]
+    holds = f", with {counted(_gpus(first), 'GPU')}" if let_in and _gpus(first) else ""
+    return f"{name} is before it{holds}"
+
+
+def _gpus(work: Object) -> int:
+    """How many GPUs the pods of a Workload ask for."""
+    number = 0
+    for group in work["spec"].get("podSets") or ():
+        for container in group["template"]["spec"].get("containers") or ():
+            asked = container.get("resources") or {}
+            each = {**(asked.get("limits") or {}), **(asked.get("requests") or {})}
+            number += group["count"] * int(each.get(kueue.GPU, 0))
+    return number

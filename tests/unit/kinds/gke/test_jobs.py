@@ -11,6 +11,7 @@ from provision.errors import SettingsError
 from provision.kinds.gke import jobs
 from provision.kinds.gke.jobs import GkeJobs
 from provision.kinds.gke.kubernetes import run_jobs
+from provision.kinds.gke.kubernetes import status as queue
 from provision.spec.job import JobSpec
 from provision.spec.pools import Pool, Size
 from tests.kubernetes import samples
@@ -134,8 +135,8 @@ def _work(name: str, nodes: int, *, has_room: bool) -> dict[str, Any]:
 def test_what_is_in_the_way_of_a_job_is_named_and_not_whatever_comes_first() -> None:
     small, large = _work("small-1", 1, has_room=True), _work("long-1", 15, has_room=True)
     waits = _work("wide-1", 16, has_room=False)
-    assert jobs.in_the_way([small, large, waits]) == "long-1 is before it, with 120 GPUs"
-    assert jobs.in_the_way([waits]) == "wide-1 is before it"
+    assert queue.in_the_way([small, large, waits]) == "long-1 is before it, with 120 GPUs"
+    assert queue.in_the_way([waits]) == "wide-1 is before it"
 
 
 @cases(
