@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[2] / "docs/how-to/from-other-tools.md"
 ROW = re.compile(r"^\| ([^|]*) \| `([^`|]*)` \| `([^`|]*)` \| [^|]*, (\d+) \|$", re.MULTILINE)
 ROWS = ROW.findall(PAGE.read_text("utf-8"))
 SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_jobs.py::test_one_command_makes_a_cluster_runs_a_job_and_removes_it_although_the_job_fails"
+    sibling="tests/runs/test_jobs_with_a_cluster.py::test_one_command_makes_a_cluster_runs_a_job_and_removes_it_although_the_job_fails"
 )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.runs import state_file
 from tests.runs.conftest import Ended, Rehearsal, Rehearse
-from tests.runs.test_jobs import GKE
+from tests.runs.job_lines import GKE
 
 RECORD = "np-deployment/deployment.json"
 OTHER_ACTIONS = pytest.mark.slow(

@@ -1,6 +1,5 @@
 """Jobs on clusters of each kind, from the command line to the end: Run, Jobs, Logs, Cancel."""
 
-import base64
 import re
 import signal
 import subprocess
@@ -8,99 +7,39 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 
-from tests.runs import cluster_side, state_file
+from tests.runs import cluster_side
 from tests.runs.conftest import Ended, Rehearsal, Rehearse
-
-TWO = {"INSTANCE_COUNT": "2"}
-GKE = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", **TWO}
-RAY = {"ORCHESTRATOR_TYPE": "ray", **TWO}
-RAYJOB = {**GKE, "ENABLE_RAY_OPERATOR": "yes"}
-KINDS = {"none": TWO, "ray": RAY, "gke": GKE, "gke_ray": RAYJOB}
-QUICK = {"none"}
-SLOW = pytest.mark.slow(
-    sibling="::test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once[none]"
+from tests.runs.job_lines import (
+    GKE,
+    QUEUED,
+    RAY,
+    RAYJOB,
+    SLOW,
+    TRAIN,
+    TWO,
+    begin,
+    fetch,
+    folder,
+    job_of,
+    run,
+    there,
+    when,
 )
-QUEUED = {
-    "ORCHESTRATOR_TYPE": "gke",
-    "VM_TYPE": "g2-standard-24",
-    "ENABLE_QUEUED_PROVISIONING": "yes",
-    "GKE_MAX_NODE_COUNT": "4",
-}
-TRAIN = """\
-import time
-print("epoch 1")
-time.sleep(900)
-print("epoch 2")
-"""
 
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder of code."""
-    made = tmp_path / "code"
-    made.mkdir()
-    (made / "train.py").write_text(TRAIN)
-    return made
-
-
-@pytest.fixture(
-    params=[name if name in QUICK else pytest.param(name, marks=SLOW) for name in KINDS]
-)
-def there(request: pytest.FixtureRequest, standing: Rehearse) -> Any:
-    """Make a rehearsal with a cluster of two machines, of each kind."""
-    settings = KINDS[request.param]
-
-    def make(**how: Any) -> Rehearsal:
-        rehearsal = standing(settings, **how)
-        rehearsal.settings |= settings
-        return rehearsal
-
-    return make
-
-
-def _run(rehearsal: Rehearsal, *words: str, folder: Path | None = None, **settings: str) -> Ended:
-    return rehearsal.finish(_begin(rehearsal, *words, folder=folder, **settings))
-
-
-def _fetch(rehearsal: Rehearsal, name: str, path: str = ".", *options: str) -> Ended:
-    behind = (name, path, str(rehearsal.folder / "here"))
-    return rehearsal.run("Fetch", *options, behind=behind)
-
-
-def _begin(rehearsal: Rehearsal, *words: str, folder: Path | None = None, **settings: str) -> Any:
-    empty = rehearsal.folder / "empty"
-    empty.mkdir(exist_ok=True)
-    copied = f"--copy={folder or empty}"
-    on_ray = ["--ray"] if "ENABLE_RAY_OPERATOR" in rehearsal.settings else []
-    return rehearsal.start("Run", copied, *on_ray, **settings, behind=words)
-
-
-def _when(rehearsal: Rehearsal, started: Any, words: str) -> None:
-    """Wait until a started program has said something."""
-    deadline = time.monotonic() + 600
-    while words not in rehearsal.said(started):
-        assert time.monotonic() < deadline, rehearsal.said(started)
-        time.sleep(0.05)
-
-
-def _job(ended: Ended) -> dict[str, Any]:
-    (job,) = ended.document["jobs"]
-    assert isinstance(job, dict)
-    return job
+__all__ = ["folder", "there"]  # the fixtures
 
 
 def test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once(
     there: Rehearse, folder: Path
 ) -> None:
     rehearsal = there()
-    ended = _run(rehearsal, "--", "torchrun", "train.py", "--epochs", "3", folder=folder)
+    ended = run(rehearsal, "--", "torchrun", "train.py", "--epochs", "3", folder=folder)
     assert ended.code == 0, ended.said
     assert re.findall(r"^epoch \d$", ended.said, re.MULTILINE) == ["epoch 1", "epoch 2"]
-    job = _job(ended)
+    job = job_of(ended)
     # On Ray the program is the head's, and its tasks are anybody's.
     settings = rehearsal.settings
     on_ray = settings.get("ORCHESTRATOR_TYPE") == "ray" or "ENABLE_RAY_OPERATOR" in settings
@@ -112,8 +51,8 @@ def test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once(
     assert "; would run here: a rehearsal runs no program" in ended.said
     assert "This is a rehearsal: torchrun train.py --epochs 3 was not run here" in ended.said
 
-    again = _run(rehearsal, "--", "torchrun", "train.py", folder=folder)
-    assert _job(again)["name"] == "train-2"
+    again = run(rehearsal, "--", "torchrun", "train.py", folder=folder)
+    assert job_of(again)["name"] == "train-2"
     sent = [name for name in rehearsal.objects() if "/jobs/files/" in name]
     assert len(sent) == 1, "what has not changed does not travel again"
     listed = rehearsal.run("Jobs").document["jobs"]
@@ -131,7 +70,7 @@ def test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once(
     over = rehearsal.run("Ssh", behind=("train-1",))
     assert over.code == (8 if settings.get("ORCHESTRATOR_TYPE") == "gke" else 2)
     assert "does not run" in over.problem["what"]
-    ended = _fetch(rehearsal, "train-1")
+    ended = fetch(rehearsal, "train-1")
     gone = {"gke": (8, "machines-gone"), "ray": (2, "without-effect")}
     if kind := settings.get("ORCHESTRATOR_TYPE"):
         # Pods are gone with what was in them, and Ray's folder with its program.
@@ -141,12 +80,12 @@ def test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once(
     assert "This is a rehearsal: no program ran" in ended.said
     assert ended.document["fetched"]["files"] == 1
     (rehearsal.folder / "here" / "train.py").write_text("mine")
-    refused = _fetch(rehearsal, "train-1", "train.py", "--rank=1")
+    refused = fetch(rehearsal, "train-1", "train.py", "--rank=1")
     assert (refused.code, refused.problem["code"]) == (2, "approval-needed")
-    agreed = _fetch(rehearsal, "train-1", "train.py", "--rank=1", "--yes")
+    agreed = fetch(rehearsal, "train-1", "train.py", "--rank=1", "--yes")
     assert agreed.document["fetched"]["overwritten"] == ["train.py"]
     assert (rehearsal.folder / "here" / "train.py").read_text() == TRAIN
-    nowhere = _fetch(rehearsal, "train-1", "logs")
+    nowhere = fetch(rehearsal, "train-1", "logs")
     assert (nowhere.code, nowhere.problem["code"]) == (2, "invalid-command-line")
 
 
@@ -162,12 +101,12 @@ def test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once(
 def test_a_job_that_fails_ends_with_8_and_says_where_and_why(
     there: Rehearse, folder: Path, command: tuple[str, ...], code: int, what: str
 ) -> None:
-    ended = _run(there(), "--name=bad", "--", *command, folder=folder)
+    ended = run(there(), "--name=bad", "--", *command, folder=folder)
     assert ended.code == 8, ended.said
     assert ended.problem["code"] == "job-failed"
     assert ended.problem["what"].startswith("bad-1 failed: ")
     assert what in ended.problem["what"]
-    failure = _job(ended)["failure"]
+    failure = job_of(ended)["failure"]
     assert (failure["rank"], failure["exit_code"]) == (0, code)
     assert failure["tail"] in ended.problem["why"]
     (begun,) = (line for line in ended.said.splitlines() if line.lstrip().startswith("done  job"))
@@ -180,31 +119,31 @@ def test_a_job_whose_image_is_not_there_fails_at_once_and_holds_no_machines(
     rehearsal = standing(GKE, scenario="missing", rate=0.01)
     rehearsal.settings |= GKE
     image = "us-docker.pkg.dev/my-project/team/tarin:1"
-    ended = _run(rehearsal, "--", "echo", "a", JOB_OPTIONS=f"--image={image}")
-    assert (ended.code, _job(ended)["state"]) == (8, "failed"), ended.said
+    ended = run(rehearsal, "--", "echo", "a", JOB_OPTIONS=f"--image={image}")
+    assert (ended.code, job_of(ended)["state"]) == (8, "failed"), ended.said
     assert ended.problem["code"] == "job-failed"
     assert "its image can't be pulled: " in ended.problem["what"]
     assert f"{image}: not found" in ended.problem["what"]
     assert "correct --image" in ended.problem["fix"]
-    left = _job(rehearsal.run("Jobs", behind=("echo-1",)))
+    left = job_of(rehearsal.run("Jobs", behind=("echo-1",)))
     assert left["state"] == "cancelled"
     assert "its image can't be pulled" in left["why"]
     # Only an image that its registry does not have ends a job.
-    assert _run(rehearsal, "--", "echo", "b", JOB_OPTIONS="--image ghcr.io/a/b:1").code == 0
+    assert run(rehearsal, "--", "echo", "b", JOB_OPTIONS="--image ghcr.io/a/b:1").code == 0
 
 
 def test_a_job_is_cancelled_from_elsewhere_while_it_is_followed(
     there: Rehearse, folder: Path
 ) -> None:
     rehearsal = there(rate=0.02)
-    started = _begin(rehearsal, "--", "python3", "train.py", folder=folder)
-    _when(rehearsal, started, "epoch 1")
+    started = begin(rehearsal, "--", "python3", "train.py", folder=folder)
+    when(rehearsal, started, "epoch 1")
     cancelled = rehearsal.run("Cancel", behind=("train",))
     assert cancelled.code == 0, cancelled.said
     ended = rehearsal.finish(started)
-    assert (ended.code, _job(ended)["state"]) == (8, "cancelled")
+    assert (ended.code, job_of(ended)["state"]) == (8, "cancelled")
     again = rehearsal.run("Cancel", behind=("train-1",))
-    assert (again.code, _job(again)["state"]) == (0, "cancelled"), "twice is no error"
+    assert (again.code, job_of(again)["state"]) == (0, "cancelled"), "twice is no error"
 
 
 def test_several_jobs_are_cancelled_by_their_names_or_all_if_somebody_agrees(
@@ -213,7 +152,7 @@ def test_several_jobs_are_cancelled_by_their_names_or_all_if_somebody_agrees(
     rehearsal = there(rate=0.02)
     for number in range(4):
         options = ("--name=j", "--detach", f"--env=RATE={number}")
-        submitted = _run(rehearsal, *options, "--", "python3", "train.py", folder=folder)
+        submitted = run(rehearsal, *options, "--", "python3", "train.py", folder=folder)
         assert submitted.code == 0, submitted.said
 
     def states(ended: Ended) -> dict[str, str]:
@@ -231,145 +170,6 @@ def test_several_jobs_are_cancelled_by_their_names_or_all_if_somebody_agrees(
     every = rehearsal.run("Cancel", "--all", "--yes")
     assert states(every) == {"j-1": "cancelled", "j-3": "cancelled"}
     assert rehearsal.run("Cancel", "--all").code == 0, "nobody is asked about nothing"
-
-
-def test_a_job_keeps_what_it_was_and_what_it_cost(there: Rehearse, folder: Path) -> None:
-    rehearsal = there(rate=0.02)
-    options = ("--name=tune", "--env", "LEVEL=steep", "--", "python3", "train.py", "--lr", "3")
-    ended = _run(rehearsal, *options, folder=folder)
-    job = _job(ended)
-    assert job["command"] == ["python3", "train.py", "--lr", "3"]
-    assert job["env"] == ["LEVEL"]
-    sent = [name for name in rehearsal.objects() if "/jobs/files/" in name]
-    assert job["folder"] in sent[0]
-    assert "@" in job["by"]
-    assert job["ran"] > 0
-    is_ray = rehearsal.settings.get("ORCHESTRATOR_TYPE") == "ray"
-    assert job.get("cost", -1) >= 0 or is_ray, "each VM has a part in each job of Ray"
-    on = "" if is_ray else f" on 2 x {job['machine_type']} ("
-    assert re.search(rf"tune-1 ran \d+ (s|min)\b.*{re.escape(on)}", ended.said), ended.said
-    assert job["ran"] > 60, "by the cloud's clock"
-    listed = rehearsal.run("Jobs")
-    assert "python3 train.py --lr 3" in listed.said
-    shown = rehearsal.run("Jobs", behind=("tune-1",)).said
-    assert "LEVEL" in shown
-    assert "steep" not in shown
-
-
-def test_a_job_alone_gets_a_secret_once_its_machines_may_read_it(there: Rehearse) -> None:
-    rehearsal = there()
-    account = "np-workload" if rehearsal.settings.get("VM_TYPE") else "np-nodes"
-    member = f"serviceAccount:{account}@my-project.iam.gserviceaccount.com"
-    words = ("--secret=HF_TOKEN=hf-token", "--", "true")
-    missing = _run(rehearsal, *words)
-    assert (missing.code, missing.problem["setting"]) == (4, "--secret"), missing.said
-    assert "gcloud secrets create hf-token --project my-project" in missing.problem["fix"]
-    assert not [name for name in rehearsal.objects() if "/jobs/true" in name]
-
-    _make_secret(rehearsal)
-    denied = _run(rehearsal, *words)
-    (note,) = [it for it in denied.document["notes"] if it["code"] == "secrets-unreadable"]
-    grant = "gcloud secrets add-iam-policy-binding hf-token --project my-project"
-    role = "roles/secretmanager.secretAccessor"
-    assert note["fix"] == f"{grant} --role {role} --member {member}"
-    assert grant in denied.said.replace("\n", " ")
-    tries_on = "ENABLE_RAY_OPERATOR" in rehearsal.settings  # KubeRay's pods do
-    assert denied.code == (75 if tries_on else 8), denied.said
-    assert grant in _job(denied)["why"] if tries_on else grant in _job(denied)["failure"]["cause"]
-    assert "began" not in _job(denied)
-    assert not tries_on or rehearsal.run("Cancel", behind=("true",)).code == 0
-
-    policy = {"bindings": [{"role": role, "members": [member]}]}
-    path = "secretmanager/v1/projects/my-project/secrets/hf-token:setIamPolicy"
-    rehearsal.google("POST", path, {"policy": policy})
-    for behind in (words, ("--again=true",)):
-        ran = rehearsal.run("Run", behind=behind) if len(behind) == 1 else _run(rehearsal, *words)
-        assert ran.code == 0, ran.said
-        assert "secrets-unreadable" not in str(ran.document["notes"])
-        resource = "projects/my-project/secrets/hf-token/versions/latest"
-        asked = rehearsal.object(f"jobs/{_job(ran)['name']}.json")
-        assert asked["secrets"] == {"HF_TOKEN": resource}
-        assert "value-of-the-secret" not in str(asked) + ran.said
-
-
-def _make_secret(rehearsal: Rehearsal) -> None:
-    own = "secretmanager/v1/projects/my-project/secrets"
-    rehearsal.google("POST", f"{own}?secretId=hf-token", {})
-    value = base64.b64encode(b"value-of-the-secret").decode()
-    rehearsal.google("POST", f"{own}/hf-token:addVersion", {"payload": {"data": value}})
-
-
-RUNS = ("--mount=my-runs:/mnt/runs", "--", "true")
-
-
-def _make_bucket(rehearsal: Rehearsal, name: str) -> None:
-    access = {"iamConfiguration": {"uniformBucketLevelAccess": {"enabled": True}}}
-    path = "storage/v1/b?project=my-project"
-    rehearsal.google("POST", path, {"name": name, "location": "US", **access})
-
-
-def test_a_jobs_bucket_is_there_and_its_vms_have_gcsfuse_or_that_is_told(
-    standing: Rehearse,
-) -> None:
-    rehearsal = standing(TWO)
-    missing = _run(rehearsal, *RUNS)
-    assert (missing.code, missing.problem["setting"]) == (4, "--mount"), missing.said
-    assert "gcloud storage buckets create gs://my-runs" in missing.problem["fix"]
-    assert not [name for name in rehearsal.objects() if "/jobs/true" in name]
-
-    _make_bucket(rehearsal, "my-runs")
-    without = _run(rehearsal, *RUNS)
-    assert without.code == 8, without.said
-    assert "this VM has no gcsfuse" in _job(without)["failure"]["cause"]
-    vain = rehearsal.run("Run", NAME_PREFIX="other", behind=("--create", *RUNS))
-    assert (vain.code, vain.problem["setting"]) == (4, "--mount"), vain.said
-    assert "name it in GCS_MOUNT_LIST, which Create grants" in vain.problem["fix"]
-
-
-@pytest.mark.slow(sibling="::test_a_jobs_bucket_is_there_and_its_vms_have_gcsfuse_or_that_is_told")
-def test_a_job_alone_gets_a_bucket_once_its_machines_may_use_it(rehearsal: Rehearsal) -> None:
-    _make_bucket(rehearsal, "my-data")
-    _make_bucket(rehearsal, "my-runs")
-    rehearsal.settings |= {**TWO, "GCS_MOUNT_LIST": "my-data:/mnt/all"}
-    assert rehearsal.run("Create").code == 0
-    words = RUNS
-    denied = _run(rehearsal, *words)
-    member = "serviceAccount:np-nodes@my-project.iam.gserviceaccount.com"
-    grant = f"add-iam-policy-binding gs://my-runs --member {member} --role"
-    (note,) = [it for it in denied.document["notes"] if it.get("setting") == "--mount"]
-    assert f"{grant} roles/storage.objectUser" in note["fix"]
-    assert denied.code == 8, denied.said
-    assert grant in _job(denied)["failure"]["cause"]
-
-    policy = {"bindings": [{"role": "roles/storage.objectUser", "members": [member]}]}
-    rehearsal.google("PUT", "storage/v1/b/my-runs/iam", policy)
-    for ran in (_run(rehearsal, *words), rehearsal.run("Run", behind=("--again=true",))):
-        assert ran.code == 0, ran.said
-        asked = rehearsal.object(f"jobs/{_job(ran)['name']}.json")
-        assert asked["mounts"] == [{"bucket": "my-runs", "path": "/mnt/runs", "read_only": False}]
-
-
-@pytest.mark.slow(
-    sibling="::test_no_cluster_is_made_for_a_job_whose_secret_its_account_can_not_read_yet"
-)
-def test_a_cluster_is_made_for_a_job_with_a_secret_that_its_create_grants(
-    rehearsal: Rehearsal,
-) -> None:
-    _make_secret(rehearsal)
-    words = ("--create", "--yes", "--secret=MY_KEY=hf-token", "--", "true")
-    ran = _run(rehearsal, *words, SECRETS="HF_TOKEN=projects/my-project/secrets/hf-token")
-    assert ran.code == 0, ran.said
-    assert "secrets-unreadable" not in str(ran.document["notes"])
-
-
-def test_no_cluster_is_made_for_a_job_whose_secret_its_account_can_not_read_yet(
-    rehearsal: Rehearsal,
-) -> None:
-    _make_secret(rehearsal)
-    refused = _run(rehearsal, "--create", "--secret=HF_TOKEN=hf-token", "--", "true")
-    assert (refused.code, refused.problem["setting"]) == (4, "--secret"), refused.said
-    assert "name it in SECRETS" in refused.problem["fix"]
-    assert not rehearsal.objects()
 
 
 MEGA = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "a3-megagpu-8g", **TWO}
@@ -391,51 +191,20 @@ def test_what_looks_like_a_waste_of_machines_is_told_unless_somebody_says_it_is_
     rehearsal = standing(settings, rate=0.02)
     rehearsal.settings |= settings
     line = "echo h:1:1 [0] NCCL INFO Using network Socket; sleep"
-    started = _begin(rehearsal, "--nodes", "2", "--", "bash", "-c", f"{line} 280")
-    _when(rehearsal, started, events[-1])
+    started = begin(rehearsal, "--nodes", "2", "--", "bash", "-c", f"{line} 280")
+    when(rehearsal, started, events[-1])
     while_it_runs = rehearsal.finish(rehearsal.start("Jobs"))
     ended = rehearsal.finish(started)
 
     assert ended.code == 0, ended.said
-    told = _job(ended)["events"]
+    told = job_of(ended)["events"]
     assert [it.startswith(start) for it, start in zip(told, events, strict=True)], told
     assert ended.said.count(told[0]) == 1, "once in what is followed"
     assert re.search(rf"runs on 2 machines.*; ({ALONE}|{SOCKETS})", while_it_runs.said)
 
     own = ("--nodes", "2", "--env", "AIINFRA_GUARD=no")
-    silenced = _run(rehearsal, *own, "--", "bash", "-c", f"{line} 80")
-    assert (silenced.code, _job(silenced)["events"]) == (0, [])
-
-
-def test_a_job_is_run_again_as_it_was_but_for_what_is_said(there: Rehearse, folder: Path) -> None:
-    rehearsal = there(rate=0.001)
-    options = ("--name=tune", "--env", "A=1", "--env", "B=2", "--restarts=2", "--time=2h")
-    before = _job(_run(rehearsal, *options, "--", "python3", "train.py", folder=folder))
-    (folder / "train.py").write_text("raise SystemExit(3)")
-    settings = {"JOB_OPTIONS": "--restarts 9 --name other", "JOB_ENV": '{ C = "3" }'}
-    said = ("--again", "tune", "--env", "B=4", "--time=3h")
-    ended = rehearsal.finish(rehearsal.start("Run", *said, **settings))
-    assert ended.code == 0, ended.said
-    again = _job(ended)
-    same = ("command", "folder", "image", "nodes", "restarts", "machines")
-    assert again["name"] == "tune-2"
-    assert [again.get(it) for it in same[:-1]] == [before.get(it) for it in same[:-1]]
-    assert len(again["machines"]) == len(before["machines"])
-    spec = rehearsal.object("jobs/tune-2.json")
-    assert (spec["env"], spec["seconds"]) == ({"A": "1", "B": "4"}, 3 * 3600)
-    assert "copied" not in ended.said, "nothing travels"
-
-    other = rehearsal.run("Run", "--again=tune-1", behind=("--", "python3", "other.py"))
-    assert (other.code, _job(other)["command"]) == (8, ["python3", "other.py"]), other.said
-    unknown = rehearsal.run("Run", "--again=nobody-1")
-    assert (unknown.code, unknown.problem["code"]) == (5, "no-job")
-    wrong = rehearsal.run("Run", "--again=tune-1", f"--copy={folder}")
-    assert (wrong.code, wrong.problem["code"]) == (2, "invalid-command-line")
-    (path,) = (it for it in rehearsal.objects() if "/jobs/files/" in it)
-    with state_file.blob(rehearsal, path.partition("/o/")[2]) as sent:
-        sent.delete()
-    gone = rehearsal.run("Run", "--again=tune-1")
-    assert "The folder of tune-1 is not there any more" in gone.problem["what"]
+    silenced = run(rehearsal, *own, "--", "bash", "-c", f"{line} 80")
+    assert (silenced.code, job_of(silenced)["events"]) == (0, [])
 
 
 @pytest.mark.slow(sibling="::test_a_job_is_cancelled_from_elsewhere_while_it_is_followed")
@@ -443,26 +212,26 @@ def test_ctrl_c_lets_a_job_go_on_which_another_run_follows_to_its_end(
     there: Rehearse, folder: Path
 ) -> None:
     rehearsal = there(rate=0.01)
-    started = _begin(rehearsal, "--", "python3", "train.py", folder=folder)
-    _when(rehearsal, started, "epoch 1")
+    started = begin(rehearsal, "--", "python3", "train.py", folder=folder)
+    when(rehearsal, started, "epoch 1")
     started.send_signal(signal.SIGINT)
     left = rehearsal.finish(started)
     assert left.code == 130
     assert left.problem["what"] == "train-1 is no longer followed, and goes on"
     assert "aiinfra Logs train-1 --follow" in left.problem["fix"]
     assert "aiinfra Cancel train-1" in left.problem["fix"]
-    going = _job(rehearsal.run("Jobs", behind=("train-1",)))
+    going = job_of(rehearsal.run("Jobs", behind=("train-1",)))
     assert going["state"] == "running"
     assert 0 <= going["silent"] < 900
     is_there = rehearsal.settings.get("ORCHESTRATOR_TYPE") != "ray"
     assert going["fetch"] == ("aiinfra Fetch train-1" if is_there else "")
-    fetched = _fetch(rehearsal, "train-1", "train.py")
+    fetched = fetch(rehearsal, "train-1", "train.py")
     assert fetched.code == (0 if is_there else 2), fetched.said
     entered = rehearsal.run("Ssh", behind=("train",))
     on_gke = rehearsal.settings.get("ORCHESTRATOR_TYPE") == "gke"
     assert entered.code == 0, entered.said
     ways = "kubectl exec -it " if on_gke else f"gcloud compute ssh {going['machines'][0]} "
-    assert _job(entered)["shell"].startswith(ways)
+    assert job_of(entered)["shell"].startswith(ways)
 
     followed = rehearsal.run("Logs", "--follow")
     assert followed.code == 0, followed.said
@@ -472,13 +241,13 @@ def test_ctrl_c_lets_a_job_go_on_which_another_run_follows_to_its_end(
 @pytest.mark.slow(sibling="::test_a_job_is_cancelled_from_elsewhere_while_it_is_followed")
 def test_of_two_at_once_the_second_says_what_it_waits_for(there: Rehearse, folder: Path) -> None:
     rehearsal = there(rate=0.005)
-    first = _run(rehearsal, "--detach", "--", "python3", "train.py", folder=folder)
+    first = run(rehearsal, "--detach", "--", "python3", "train.py", folder=folder)
     assert first.code == 0, first.said
-    second = _run(rehearsal, "--", "echo", "second", folder=folder)
+    second = run(rehearsal, "--", "echo", "second", folder=folder)
     assert second.code == 0, second.said
     assert "train-1 is before it" in second.said
     assert "second" in second.said.splitlines()
-    assert _job(rehearsal.run("Jobs", behind=("train-1",)))["state"] == "succeeded"
+    assert job_of(rehearsal.run("Jobs", behind=("train-1",)))["state"] == "succeeded"
 
 
 @pytest.mark.slow(sibling="::test_a_job_is_cancelled_from_elsewhere_while_it_is_followed")
@@ -486,22 +255,22 @@ def test_one_that_waits_behind_another_can_be_given_up_with_75_and_cancelled(
     there: Rehearse, folder: Path
 ) -> None:
     rehearsal = there(rate=0.01)
-    _run(rehearsal, "--detach", "--", "sleep", "90000", folder=folder)
-    ended = _run(rehearsal, "--wait=60s", "--", "echo", "second", folder=folder)
+    run(rehearsal, "--detach", "--", "sleep", "90000", folder=folder)
+    ended = run(rehearsal, "--wait=60s", "--", "echo", "second", folder=folder)
     assert ended.code == 75
     assert ended.problem["why"].startswith("--wait is over")
-    again = _run(rehearsal, "--wait=60s", "--", "echo", "second", folder=folder)
-    assert (again.code, _job(again)["name"]) == (75, "echo-1"), again.said
+    again = run(rehearsal, "--wait=60s", "--", "echo", "second", folder=folder)
+    assert (again.code, job_of(again)["name"]) == (75, "echo-1"), again.said
     assert "echo-1 waits already" in again.said
-    other = _run(rehearsal, "--detach", "--", "echo", "third", folder=folder)
-    assert _job(other)["name"] == "echo-2"
+    other = run(rehearsal, "--detach", "--", "echo", "third", folder=folder)
+    assert job_of(other)["name"] == "echo-2"
     assert rehearsal.run("Cancel", behind=("echo-2",)).code == 0
     assert "echo-1 has not begun: sleep-1 is before it" in ended.problem["what"]
     status = rehearsal.run("Status")
     assert [it["name"] for it in status.document["jobs"]] == ["sleep-1", "echo-1"]
     assert re.search(r"^sleep-1 +running ", status.said, re.MULTILINE), status.said
     cancelled = rehearsal.run("Cancel", behind=("echo-1",))
-    assert (cancelled.code, _job(cancelled)["state"]) == (0, "cancelled"), cancelled.said
+    assert (cancelled.code, job_of(cancelled)["state"]) == (0, "cancelled"), cancelled.said
 
 
 def _lose_a_vm(rehearsal: Rehearsal) -> None:
@@ -545,12 +314,12 @@ def test_a_machine_that_is_lost_costs_an_attempt_and_not_the_job(
     rehearsal = standing(settings, rate=0.005)
     rehearsal.settings |= settings
     command = ("--nodes=2", "--restarts=1", "--", "python3", "train.py")
-    started = _begin(rehearsal, *command, folder=folder)
-    _when(rehearsal, started, "epoch 1")
+    started = begin(rehearsal, *command, folder=folder)
+    when(rehearsal, started, "epoch 1")
     lose(rehearsal)
     ended = rehearsal.finish(started)
     assert ended.code == 0, ended.said
-    job = _job(ended)
+    job = job_of(ended)
     assert (job["attempt"], len(job["events"])) == (2, 1), ended.said
     assert re.search("attempt 1 failed: .* was lost, or .*; restart 1 of 1", ended.said)
 
@@ -562,20 +331,20 @@ def test_a_machine_that_is_lost_costs_an_attempt_and_not_the_job(
 def test_a_job_whose_nodes_google_will_never_give_ends_with_the_cause(standing: Rehearse) -> None:
     rehearsal = standing(QUEUED, scenario="quota", rate=0.01)
     rehearsal.settings |= QUEUED
-    ended = _run(rehearsal, "--", "true")
+    ended = run(rehearsal, "--", "true")
     assert (ended.code, ended.problem["code"]) == (8, "job-failed"), ended.said
     assert "Google refuses its nodes: Quota 'NVIDIA_L4_GPUS' exceeded" in ended.problem["what"]
     assert "request a higher quota NVIDIA_L4_GPUS of us-central1" in ended.problem["fix"]
-    left = _job(rehearsal.run("Jobs", behind=("true-1",)))
+    left = job_of(rehearsal.run("Jobs", behind=("true-1",)))
     assert (left["state"], "Limit: 0.0" in left["why"]) == ("cancelled", True)
 
 
 def test_the_time_of_a_job_ends_it(there: Rehearse, folder: Path) -> None:
     rehearsal = there(rate=0.01)
-    ended = _run(rehearsal, "--time=5m", "--restarts=3", "--", "python3", "train.py", folder=folder)
+    ended = run(rehearsal, "--time=5m", "--restarts=3", "--", "python3", "train.py", folder=folder)
     assert ended.code == 8
     assert "--time is over" in ended.problem["what"]
-    assert _job(ended)["attempt"] == 1
+    assert job_of(ended)["attempt"] == 1
     assert "epoch 2" not in ended.said
 
 
@@ -586,14 +355,14 @@ def test_a_job_gets_its_command_and_its_variables_from_settings_too(
     is_ray = rehearsal.settings.get("ORCHESTRATOR_TYPE") == "ray"
     elsewhere = "" if is_ray else " --nodes 2 --image ghcr.io/a/b:1"
     here = () if is_ray else ("--nodes=1",)
-    ended = _run(
+    ended = run(
         rehearsal, "--env", "LEVEL=high", "--env=EMPTY=", *here, folder=folder,
         JOB_COMMAND='echo "from the settings"', JOB_ENV='{ LEVEL = "low", MORE = "yes" }',
         JOB_OPTIONS=f"--name told{elsewhere}",
     )  # fmt: skip
     assert ended.code == 0, ended.said
     assert "from the settings" in ended.said.splitlines()
-    assert (_job(ended)["name"], len(_job(ended)["machines"])) == ("told-1", 1)
+    assert (job_of(ended)["name"], len(job_of(ended)["machines"])) == ("told-1", 1)
     assert rehearsal.cloud is not None
     spec = rehearsal.object("jobs/told-1.json")
     assert spec["image"] == ("" if is_ray else "ghcr.io/a/b:1")
@@ -608,15 +377,15 @@ def test_a_bug_is_not_begun_again_unless_any_failure_is_and_that_is_told(
     if "ENABLE_RAY_OPERATOR" in rehearsal.settings:
         pytest.skip("KubeRay begins it again in any case")
     command = ("--name=bad", "--restarts=1", "--", "bash", "-c", "echo no module; exit 3")
-    ended = _run(rehearsal, *command)
-    assert (ended.code, _job(ended)["attempt"]) == (8, 1), ended.said
-    (event,) = _job(ended)["events"]
+    ended = run(rehearsal, *command)
+    assert (ended.code, job_of(ended)["attempt"]) == (8, 1), ended.said
+    (event,) = job_of(ended)["events"]
     assert "no restart: " in event
     assert "another attempt would do the same; --restart-on any" in event
     assert event in ended.said
-    assert _job(ended)["failure"]["exit_code"] == 3
-    ended = _run(rehearsal, "--restart-on=any", *command)
-    assert (ended.code, _job(ended)["attempt"]) == (8, 2), ended.said
+    assert job_of(ended)["failure"]["exit_code"] == 3
+    ended = run(rehearsal, "--restart-on=any", *command)
+    assert (ended.code, job_of(ended)["attempt"]) == (8, 2), ended.said
 
 
 @pytest.mark.parametrize(
@@ -638,9 +407,9 @@ def test_what_fails_on_ray_is_begun_again_as_often_as_it_may(standing: Rehearse)
     rehearsal = standing(RAYJOB)
     rehearsal.settings |= RAYJOB
     command = ("--name=bad", "--restarts=1", "--", "bash", "-c", "echo no module; exit 3")
-    ended = _run(rehearsal, *command)
-    assert (ended.code, _job(ended)["attempt"]) == (8, 2), ended.said
-    (event,) = _job(ended)["events"]
+    ended = run(rehearsal, *command)
+    assert (ended.code, job_of(ended)["attempt"]) == (8, 2), ended.said
+    (event,) = job_of(ended)["events"]
     assert re.fullmatch(
         r"attempt 1 failed: exit code 3, first on \S+ \(rank 0\); restart 1 of 1", event
     )
@@ -661,7 +430,7 @@ def test_a_cluster_without_rays_operator_takes_no_job_of_ray(
 ) -> None:
     rehearsal = standing(settings)
     rehearsal.settings |= settings
-    refused = _run(rehearsal, "--ray", "--", "true")
+    refused = run(rehearsal, "--ray", "--", "true")
     assert (refused.code, refused.problem["setting"]) == (2, setting), refused.said
     assert fix in refused.problem["fix"]
     assert not [name for name in rehearsal.objects() if "/jobs/true" in name]
@@ -669,9 +438,9 @@ def test_a_cluster_without_rays_operator_takes_no_job_of_ray(
 
 def test_more_vms_than_there_are_and_no_command_are_refused_at_once(there: Rehearse) -> None:
     rehearsal = there()
-    many = _run(rehearsal, "--nodes=3", "--", "true")  # none at all are for Ray
+    many = run(rehearsal, "--nodes=3", "--", "true")  # none at all are for Ray
     assert (many.code, many.problem["setting"]) == (2, "--nodes")
-    nothing = _run(rehearsal)
+    nothing = run(rehearsal)
     assert (nothing.code, nothing.problem["setting"]) == (2, "JOB_COMMAND")
     unknown = rehearsal.run("Logs", behind=("nobody",))
     assert (unknown.code, unknown.problem["code"]) == (5, "no-job")
@@ -720,136 +489,14 @@ def test_a_command_that_can_not_begin_is_refused_before_anything_is_made(
 
 
 def test_without_a_cluster_there_are_no_jobs(rehearsal: Rehearsal) -> None:
-    assert _run(rehearsal, "--", "true").problem["code"] == "no-cluster"
+    assert run(rehearsal, "--", "true").problem["code"] == "no-cluster"
 
 
 def test_a_destroy_takes_all_that_jobs_have_left(there: Rehearse, folder: Path) -> None:
     rehearsal = there()
-    assert _run(rehearsal, "--", "true", folder=folder).code == 0
+    assert run(rehearsal, "--", "true", folder=folder).code == 0
     assert rehearsal.run("Destroy").code == 0
     assert not [name for name in rehearsal.objects() if "job" in name]
-
-
-# ------------------------------------------------------------------ --create, --destroy-after
-
-WHOLE = ("--create", "--destroy-after")
-GONE = "the cluster is destroyed"
-
-
-def _begin_whole(rehearsal: Rehearsal, folder: Path, *words: str, **settings: str) -> Any:
-    return rehearsal.start("Run", *WHOLE, f"--copy={folder}", **TWO, **settings, behind=words)
-
-
-def _left(rehearsal: Rehearsal) -> list[str]:
-    """What the cloud holds beside the bucket, and what is in that beside logs."""
-    resources = [it for it in rehearsal.resources() if not it.startswith("storage/")]
-    live = {it for it in rehearsal.objects() if it.startswith("b/")}
-    return [*resources, *(it for it in live if "/logs/" not in it)]
-
-
-def _logs(rehearsal: Rehearsal, job: str) -> list[str]:
-    return [it for it in rehearsal.objects() if it.endswith(f"-{job}.log")]
-
-
-def test_one_command_makes_a_cluster_runs_a_job_and_removes_it_although_the_job_fails(
-    rehearsal: Rehearsal, folder: Path
-) -> None:
-    words = ("--", "bash", "-c", "echo no module; exit 3")
-    ended = rehearsal.finish(_begin_whole(rehearsal, folder, *words, JOB_OPTIONS="--name bad"))
-    assert ended.code == 8, ended.said
-    assert ended.problem["what"].startswith("bad-1 failed: exit code 3")
-    assert ended.problem["why"].endswith(GONE)
-    assert "Jobs bad-1" not in ended.problem["fix"], "there is nobody left to ask"
-    assert not _left(rehearsal)
-    (log,) = _logs(rehearsal, "bad-1")
-    assert log.rpartition("/")[2] in ended.problem["fix"]
-
-
-def test_ctrl_c_ends_the_job_in_order_and_removes_the_cluster(
-    standing: Rehearse, folder: Path
-) -> None:
-    rehearsal = standing(TWO, rate=0.02)
-    started = _begin_whole(rehearsal, folder, "--", "python3", "train.py")
-    _when(rehearsal, started, "epoch 1")
-    started.send_signal(signal.SIGINT)
-    ended = rehearsal.finish(started)
-    assert ended.code == 130, ended.said
-    assert (ended.problem["what"], ended.problem["why"]) == ("Interrupted", GONE)
-    assert _job(ended)["state"] == "cancelled"
-    assert not _left(rehearsal)
-    assert _logs(rehearsal, "train-1")
-
-
-def test_after_a_kill_the_next_destroy_asks_nobody_about_the_job(
-    standing: Rehearse, folder: Path
-) -> None:
-    rehearsal = standing(TWO, rate=0.02)
-    started = _begin_whole(rehearsal, folder, "--", "python3", "train.py")
-    _when(rehearsal, started, "epoch 1")
-    rehearsal.kill(started)
-    destroyed = rehearsal.run("Destroy", **TWO)
-    assert destroyed.code == 0, destroyed.said
-    assert not _left(rehearsal)
-
-
-@pytest.mark.slow(
-    sibling="::test_one_command_makes_a_cluster_runs_a_job_and_removes_it_although_the_job_fails"
-)
-def test_a_job_of_somebody_else_keeps_the_cluster_and_neither_end_is_hidden(
-    standing: Rehearse, folder: Path
-) -> None:
-    rehearsal = standing(TWO, rate=0.01)
-    _run(rehearsal, "--detach", "--", "sleep", "90000", folder=folder)
-    words = ("--", "echo", "second")
-    ended = rehearsal.finish(_begin_whole(rehearsal, folder, *words, CAPACITY_TIMEOUT="10s"))
-    assert (ended.code, ended.problem["code"]) == (7, "gave-up"), ended.said
-    assert ended.problem["why"].startswith("echo-1 has not begun: sleep-1 is before it")
-    assert "not destroyed, and is billed: Jobs would end: sleep-1" in ended.problem["why"]
-    assert "Destroy --yes" in ended.document["notes"][-1]["fix"]
-    states = {it["name"]: it["state"] for it in rehearsal.run("Jobs", **TWO).document["jobs"]}
-    assert states == {"sleep-1": "running", "echo-1": "cancelled"}
-
-
-@pytest.mark.slow(
-    sibling="::test_one_command_makes_a_cluster_runs_a_job_and_removes_it_although_the_job_fails"
-)
-def test_a_destroy_that_fails_after_a_job_that_succeeded_is_how_the_run_ends(
-    standing: Rehearse, folder: Path
-) -> None:
-    rehearsal = standing(TWO, rate=0.005)
-    started = _begin_whole(rehearsal, folder, "--", "python3", "train.py")
-    _when(rehearsal, started, "epoch 1")
-    lock = {
-        "ID": "1f0c6a0e-0000-4000-8000-000000000000",
-        "Operation": "apply",
-        "Who": "ann@elsewhere",
-        "Version": "1.11.0",
-        "Created": "2026-11-24T00:00:00Z",
-    }
-    name = quote("np-deployment/terraform/state/default.tflock", safe="")
-    bucket = "upload/storage/v1/b/aiinfra-terraform-my-project/o"
-    rehearsal.google("POST", f"{bucket}?uploadType=media&name={name}", lock)
-    ended = rehearsal.finish(started)
-    assert (ended.code, ended.problem["code"]) == (5, "state-locked"), ended.said
-    assert _job(ended)["state"] == "succeeded"
-    assert "The job has not succeeded" not in ended.said
-    assert _logs(rehearsal, "train-1"), "it is kept before the cluster goes"
-
-
-def test_what_may_not_be_destroyed_is_said_before_the_job_runs(
-    standing: Rehearse, folder: Path
-) -> None:
-    rehearsal = standing(TWO)
-    ended = rehearsal.finish(_begin_whole(rehearsal, folder, "--", "true", PROTECT="yes"))
-    assert (ended.code, ended.problem["setting"]) == (2, "PROTECT")
-    assert not rehearsal.run("Jobs", **TWO).document["jobs"]
-    detached = rehearsal.finish(
-        rehearsal.start("Run", "--detach", *WHOLE, **TWO, behind=("--", "true"))
-    )
-    assert (detached.code, detached.problem["code"]) == (2, "invalid-command-line")
-
-
-# ------------------------------------------------------------------ IDLE_TIMEOUT
 
 
 @pytest.mark.slow(
@@ -867,7 +514,7 @@ def test_vms_without_work_are_off_until_the_next_create_which_starts_them(
     group = "projects/my-project/zones/us-central1-a/instanceGroupManagers/np-mig"
     policy = rehearsal.google("GET", f"compute/v1/{group}")["instanceLifecyclePolicy"]
     assert policy["defaultActionOnFailure"] == "DO_NOTHING"
-    ended = _run(rehearsal, "--", "sleep", "20000", folder=folder, IDLE_TIMEOUT="4h")
+    ended = run(rehearsal, "--", "sleep", "20000", folder=folder, IDLE_TIMEOUT="4h")
     assert ended.code == 0, "a job is work, however long it takes"
     deadline = time.monotonic() + 600
     while (status := rehearsal.run("Status", **asked)).document["status"]["running"]:
@@ -896,7 +543,7 @@ def test_jobs_of_others_are_listed_and_left_alone_and_a_name_never_comes_again(
     sample = cluster.create(sample)
     theirs = f"Job {sample['metadata']['name']}"
     options = ("--nodes=1", "--priority=high", "--detach")
-    assert _run(rehearsal, *options, "--", "sleep", "90000", folder=folder).code == 0
+    assert run(rehearsal, *options, "--", "sleep", "90000", folder=folder).code == 0
     listed = rehearsal.run("Jobs").document["jobs"]
     assert [job["name"] for job in listed] == [theirs, "sleep-1"]
     refused = rehearsal.run("Cancel", behind=(theirs,))
@@ -906,10 +553,10 @@ def test_jobs_of_others_are_listed_and_left_alone_and_a_name_never_comes_again(
 
     assert "sleep-1" in rehearsal.run("Destroy").problem["what"], "it asks before jobs end"
     cluster.delete("jobset.x-k8s.io/v1alpha2", "JobSet", "sleep-1", "default")
-    gone = _job(rehearsal.run("Jobs", behind=("sleep-1",)))
+    gone = job_of(rehearsal.run("Jobs", behind=("sleep-1",)))
     assert (gone["state"], "its JobSet is gone" in gone["why"]) == ("failed", True)
-    again = _run(rehearsal, *options, "--", "sleep", "1", folder=folder)
-    assert _job(again)["name"] == "sleep-2"
+    again = run(rehearsal, *options, "--", "sleep", "1", folder=folder)
+    assert job_of(again)["name"] == "sleep-2"
 
 
 @pytest.mark.parametrize("is_queued", [True, False], ids=["queued", "alone"])
@@ -941,7 +588,7 @@ def test_what_a_cluster_can_never_run_is_refused_before_anything_is_written(
 ) -> None:
     rehearsal = standing(GKE)
     rehearsal.settings |= GKE
-    refused = _run(rehearsal, *options, "--", "true")
+    refused = run(rehearsal, *options, "--", "true")
     assert (refused.code, refused.problem["setting"]) == (2, setting)
     assert not [name for name in rehearsal.objects() if "/jobs/true" in name]
 
@@ -956,12 +603,12 @@ def test_a_job_goes_to_the_pool_of_the_machine_that_it_names(standing: Rehearse)
     rehearsal = standing(several, rate=0.01)
     rehearsal.settings |= several
     for machine, pool in (("a100", "np-b"), ("g2-standard-24", "np-a")):
-        ended = _run(rehearsal, f"--machine={machine}", "--", "true")
+        ended = run(rehearsal, f"--machine={machine}", "--", "true")
         assert ended.code == 0, ended.said
         assert f"The job takes 1 node of {pool}, " in ended.said
-        (node,) = _job(ended)["machines"]
+        (node,) = job_of(ended)["machines"]
         assert f"-{pool}-" in node
-    refused = _run(rehearsal, "--machine=h100", "--", "true")
+    refused = run(rehearsal, "--machine=h100", "--", "true")
     assert (refused.code, refused.problem["setting"]) == (2, "--machine")
 
 
@@ -996,37 +643,3 @@ def test_ssh_names_the_vm_of_a_rank_and_takes_no_command_from_the_bucket(
         known = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
         assert f"\nhostname {vm['external_ip'] or vm['name']}\n" in known
         assert "\nuser owner_example_com\n" in known
-
-
-def test_what_a_folder_asks_for_is_installed_unless_somebody_says_otherwise(
-    standing: Rehearse, folder: Path
-) -> None:
-    rehearsal = standing(TWO)
-    (folder / "requirements.txt").write_text("einops\n")
-    ended = _run(rehearsal, "--", "torchrun", "train.py", folder=folder)
-    assert ended.code == 0, ended.said
-    assert "The packages of requirements.txt are installed on each machine" in ended.said
-    said = ended.said.splitlines()
-    assert said.index("packages would be installed here: a rehearsal installs none") < said.index(
-        "epoch 1"
-    )
-    without = _run(rehearsal, "--setup=none", "--", "torchrun", "train.py", folder=folder)
-    assert "packages" not in without.said
-
-
-def test_a_job_does_not_begin_where_the_cluster_lacks_a_mount_that_its_settings_name(
-    standing: Rehearse, folder: Path
-) -> None:
-    rehearsal = standing(TWO)
-    rehearsal.settings |= {**TWO, "GCS_MOUNT_LIST": "my-bucket:/mnt/new", "IDLE_TIMEOUT": "2h"}
-    refused = _run(rehearsal, "--", "torchrun", "train.py", folder=folder)
-    assert (refused.code, refused.problem["setting"]) == (2, "GCS_MOUNT_LIST")
-    assert "my-bucket" in refused.problem["what"]
-    assert not [name for name in rehearsal.objects() if "/jobs/" in name]
-
-    del rehearsal.settings["GCS_MOUNT_LIST"]
-    given = ("--detach", "--env", "WANDB_API_KEY=1")
-    ended = _run(rehearsal, *given, "--", "torchrun", "train.py", folder=folder)
-    assert ended.code == 0, ended.said
-    assert "--env WANDB_API_KEY has what looks like a credential" in ended.said
-    assert "not by these settings: IDLE_TIMEOUT unset -> 7200" in ended.said

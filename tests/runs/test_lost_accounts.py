@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from tests.runs.conftest import Ended, Rehearsal, Rehearse
-from tests.runs.test_jobs import GKE
+from tests.runs.job_lines import GKE
 
 OURS: Final = "np-nodes@my-project.iam.gserviceaccount.com"
 IAM: Final = f"iam/v1/projects/my-project/serviceAccounts/{OURS}"

@@ -12,7 +12,7 @@ from rehearsal.inventory import stays
 from tests.conftest import Golden
 from tests.image.terminal import typed
 from tests.runs.conftest import PROGRAM, Rehearsal, Rehearse
-from tests.runs.test_jobs import QUEUED
+from tests.runs.job_lines import QUEUED
 
 _QUESTION = re.compile(r"Go on\?|to confirm:")
 _PLAN = re.compile(r"^(?:Plan|Destroy): .*\n(?:.*(?:Go on\?|to confirm:).*)?", re.MULTILINE)

@@ -12,7 +12,7 @@ import pytest
 
 from tests import stored
 from tests.runs import state_file
-from tests.runs.test_jobs import GKE, TWO
+from tests.runs.job_lines import GKE, TWO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
