@@ -56,8 +56,8 @@ _IMAGE = "AIINFRA_IMAGE"
 """The environment of the container image has its name by it."""
 
 _ENV_FILE = Path("env.list")
-_MANDATORY = frozenset({"PROJECT_ID", "NAME_PREFIX", "ZONE"})
 """What is read where no file is named, and the environment describes no cluster."""
+_MANDATORY = frozenset({"PROJECT_ID", "NAME_PREFIX", "ZONE"})
 
 _ALLOCATIONS = 200_000
 """Between two looks for garbage; Python's own number is 700."""

@@ -31,6 +31,7 @@ def reachable(cloud: Cloud, tmp_path: Path) -> tuple[str, ...]:
     (tmp_path / "rehearsal").mkdir()
     wanted = session.environment(cloud.base_url, tmp_path / "rehearsal", {})
     endpoints = {n: v for n, v in wanted.items() if not n.startswith(_IDENTITY)}
+    del endpoints["PATH"]  # with this machine's stand-ins of gcloud and kubectl
     # The stand-in for the provider is in the image under the real one's name.
     endpoints |= {"REHEARSAL_PYTHON": "/opt/venv/bin/python", "PYTHONPATH": "/opt/aiinfra"}
     # It knows tokens and the metadata server, but no files; those come before the server for all
