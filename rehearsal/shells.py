@@ -1,8 +1,8 @@
 """Stand-ins for gcloud and kubectl, where they open a shell on a VM or in a pod.
 
 The real ones would look for the machine at Google. A line of shell that packs the folder of a job
-is answered with the folder as it was sent there, as no program has run in it; every other line, and
-a shell for a person, with why there is none.
+is answered with that folder where programs are really run, else with the folder as it was sent
+there; every other line, and a shell for a person, with why there is none.
 
 Sources: `gcloud compute ssh --help`, `kubectl exec --help`: the exit code is that of the line; 1
 where it was not run.
@@ -22,9 +22,10 @@ import tarfile
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from rehearsal import session
+from rehearsal.cloud import real_programs
 from rehearsal.cloud.compute import startup_told
 from rehearsal.cloud.compute.resources import INSTANCE
 from rehearsal.cloud.storage import objects
@@ -45,8 +46,15 @@ _PACKS: Final = re.compile(
 )
 
 
-def _vm(words: Sequence[str]) -> tuple[str, bytes | None, str]:
-    """The line that a VM is to run, the folder that was sent for it, and why not."""
+class _Packed(NamedTuple):
+    """The folder of a job, as an archive."""
+
+    content: bytes
+    has_run: bool = False  # whether its program has
+
+
+def _vm(words: Sequence[str]) -> tuple[str, _Packed | None, str]:
+    """The line that a VM is to run, the folder of its job, and why not."""
     parser = argparse.ArgumentParser(prog="gcloud compute ssh")
     parser.add_argument("name")
     parser.add_argument("--project", required=True)
@@ -72,11 +80,31 @@ def _vm(words: Sequence[str]) -> tuple[str, bytes | None, str]:
         job = objects.live(store, bucket, f"{folder}/jobs/{name}.json")
         if job is None:
             return asked.command, None, ""
+        if (real := _real(store, bucket, folder, name, asked.name)) is not None:
+            return asked.command, real, ""
         sent = json.loads(objects.content(store, job))["files"]
         return asked.command, _sent(store, bucket, f"{folder}/jobs/files/{sent}.tar.gz"), ""
 
 
-def _pod(words: Sequence[str]) -> tuple[str, bytes | None, str]:
+def _real(store: Store, bucket: str, folder: str, job: str, vm: str) -> _Packed | None:
+    """The folder in which a VM's program has really run; None where it has not."""
+    said = (f"{folder}/vms/{it}.json" for it in (f"jobs/{job}/course", "job"))
+    there = filter(None, (objects.live(store, bucket, it) for it in said))
+    found = (json.loads(objects.content(store, it)) for it in there)
+    nodes: list[Any] = next((it["nodes"] for it in found if it.get("name") == job), [])
+    rank = next((it["rank"] for it in nodes if it["name"] == vm), None)
+    place = Path(os.environ[session.FOLDER_VARIABLE], real_programs.PLACE)
+    place = place / folder.rpartition("/")[2] / job / str(rank) / "folder"
+    if not place.is_dir():
+        return None
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        for it in sorted(place.iterdir()):
+            archive.add(it, it.name)
+    return _Packed(made.getvalue(), has_run=True)
+
+
+def _pod(words: Sequence[str]) -> tuple[str, _Packed | None, str]:
     """The same of a pod."""
     parser = argparse.ArgumentParser(prog="kubectl exec")
     parser.add_argument("name")
@@ -117,15 +145,15 @@ def _store() -> Any:
         yield store
 
 
-def _sent(store: Store, bucket: str, name: str) -> bytes:
+def _sent(store: Store, bucket: str, name: str) -> _Packed:
     found = objects.live(store, bucket, name)
-    return _sent_nothing() if found is None else objects.content(store, found)
+    return _sent_nothing() if found is None else _Packed(objects.content(store, found))
 
 
-def _sent_nothing() -> bytes:
+def _sent_nothing() -> _Packed:
     empty = io.BytesIO()
     tarfile.open(fileobj=empty, mode="w").close()
-    return empty.getvalue()
+    return _Packed(empty.getvalue())
 
 
 def _folder(line: str) -> str:
@@ -133,7 +161,7 @@ def _folder(line: str) -> str:
     return found["folder"] if found else ""
 
 
-def _run(line: str, sent: bytes | None, out: IO[bytes]) -> int:
+def _run(line: str, sent: _Packed | None, out: IO[bytes]) -> int:
     """Do what a line says where it packs a folder; its exit code."""
     packs = _PACKS.fullmatch(line)
     if packs is None:
@@ -142,13 +170,15 @@ def _run(line: str, sent: bytes | None, out: IO[bytes]) -> int:
     if sent is None:
         return int(packs["none"])
     path = shlex.split(packs["path"])[0].removeprefix("./")
-    with tarfile.open(fileobj=io.BytesIO(sent)) as packed:
+    with tarfile.open(fileobj=io.BytesIO(sent.content)) as packed:
         own = [it for it in packed if not path or f"{it.name}/".startswith(f"{path}/")]
         if path and not own:
             names = {it.name.partition("/")[0] for it in packed}
             sys.stderr.write("".join(f"{it}\n" for it in sorted(names)))
             return int(packs["missing"])
-        sys.stderr.write("This is a rehearsal: no program ran, so this is what was sent there\n")
+        if not sent.has_run:
+            words = "no program ran, so this is what was sent there"
+            sys.stderr.write(f"This is a rehearsal: {words}\n")
         with tarfile.open(fileobj=out, mode="w|") as made:
             for it in own:
                 content = packed.extractfile(it) if it.isreg() else None

@@ -125,7 +125,7 @@ def _into(context: Context, cloud: Cloud, record: Record, wanted: str) -> None:
     way = jobs.way_in(job, rank)
     if job.state not in _RUNS:
         raise SettingsError(
-            f"{name} does not run: it is {job.state}",
+            f"{name} does not run: it is {'over: ' * job.state.is_over}{job.state}",
             code=Code.INVALID_COMMAND_LINE,
             why=job.why,
             fix=f"aiinfra Ssh {way.where} for a shell on its VM, where {way.folder} is its folder;"

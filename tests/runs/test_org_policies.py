@@ -12,7 +12,7 @@ MEGA = {"NETWORK_CONFIG": "multi_nic_network", "VM_TYPE": "a3-megagpu-8g"}
 @pytest.mark.parametrize(
     ("scenario", "setting", "fix"),
     [
-        ("policy-external-ip", "ENABLE_EXTERNAL_IP", "ENABLE_EXTERNAL_IP=false"),
+        ("policy-external-ip", "ENABLE_EXTERNAL_IP", "ENABLE_EXTERNAL_IP=no"),
         ("policy-shielded-vm", "SECURE_BOOT", "SECURE_BOOT=yes"),
         ("policy-guest-attributes", "ORCHESTRATOR_TYPE", "ORCHESTRATOR_TYPE=gke"),
         ("policy-accounts", "SERVICE_ACCOUNT", "SERVICE_ACCOUNT=<EMAIL>"),

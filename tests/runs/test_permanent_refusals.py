@@ -10,7 +10,7 @@ SLOW = pytest.mark.slow(sibling="::test_row_8_what_no_waiting_mends_ends_within_
 @pytest.mark.parametrize(
     ("scenario", "settings", "why", "fix"),
     [
-        ("policy-external-ip", {}, "compute.vmExternalIpAccess", "ENABLE_EXTERNAL_IP=false"),
+        ("policy-external-ip", {}, "compute.vmExternalIpAccess", "ENABLE_EXTERNAL_IP=no"),
         pytest.param(
             # Of an account that this run has made, the same may pass.
             "no-account",

@@ -66,7 +66,12 @@ def test_programs_of_two_nodes_meet_and_know_nothing_of_the_caller(
     assert not {"HF_TOKEN", "CLOUD_CLOCK_RATE", "PYTHONPATH"} & set(names)
     logs = run.rehearsal.run("Logs", "--rank=1", behind=("train-1",))  # type: ignore[attr-defined]
     assert "rank 1 gives up" in logs.said
-    assert (tmp_path / "jobs/np-deployment/train-1/1/folder/train.py").exists()
+    written = tmp_path / "jobs/np-deployment/train-1/1/folder/out.txt"
+    written.write_text("of rank 1")
+    to = ("train-1", "out.txt", str(tmp_path / "here"))
+    fetched = run.rehearsal.run("Fetch", "--rank=1", behind=to)  # type: ignore[attr-defined]
+    assert fetched.code == 0, fetched.said
+    assert (tmp_path / "here/out.txt").read_text() == "of rank 1"
 
 
 def test_the_node_that_fails_and_its_exit_code_are_the_programs_own(

@@ -161,7 +161,7 @@ def _refused(act: Callable[[], object]) -> Problem:
         (
             "train-1",
             {"jobs": _Jobs(JobState.FAILED)},
-            "does not run: it is failed",
+            "does not run: it is over: failed",
             "Fetch train-1",
         ),
         ("nobody", {"jobs": _Jobs()}, "There is no VM and no job nobody", "aiinfra Jobs"),
