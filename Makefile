@@ -144,12 +144,13 @@ test-google: $(VENV)/.develop ## the smallest clusters on Google itself: PROJECT
 		$(ONLY:%=--only %) $(OPTIONS)
 
 .PHONY: docs
-docs: $(VENV)/.rehearsal ## renew what is generated from the code: pages of docs/reference, tables of THIRD_PARTY.md
+docs: $(VENV)/.rehearsal ## renew what is generated from the code: pages of docs/reference, tables of THIRD_PARTY.md and of Terraform's variables
 	$(BIN)/python -m provision.settings.documentation docs/reference/settings.md docs/reference/command-line.md
 	$(BIN)/python -m provision.google.resources docs/reference/resources.md
 	$(BIN)/python -m provision.preflight.table docs/reference/online-checks.md
 	$(BIN)/python -m provision.documents.schema docs/reference/output.schema.json docs/reference/problems.md
 	$(BIN)/python -m provision.lifecycle.consent docs/reference/consent.md
+	$(BIN)/python -m tests.terraform_tables
 	$(BIN)/python image/sbom.py --page THIRD_PARTY.md
 
 # In the same environment: its own requirements have the versions that develop.txt has.

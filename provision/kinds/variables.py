@@ -8,13 +8,9 @@ from provision.catalogue import filestores, names
 from provision.spec.cluster import BucketGrant
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from provision.catalogue.fabrics import Network
     from provision.documents.plan import Identity
     from provision.google.owner import Owner
     from provision.spec.cluster import ClusterSpec
-    from provision.spec.networks import ExistingNetwork
     from provision.spec.pools import Pool
     from provision.state.location import StateLocation
 
@@ -60,10 +56,7 @@ def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str
             }
             for share in spec.shares
         ],
-        "existing": {
-            **_existing(spec.existing, spec.gpu_networks),
-            "rules": [rule.variable for rule in spec.firewall_rules],
-        },
+        "existing": _existing(spec),
         "secrets": [secret.model_dump() for secret in spec.secrets],
     }
 
@@ -83,11 +76,12 @@ def ip_ranges(spec: ClusterSpec) -> dict[str, str]:
     return {"block": str(spec.ranges.whole), "first": str(spec.first_range)}
 
 
-def _existing(it: ExistingNetwork | None, networks: Sequence[Network]) -> dict[str, Any]:
+def _existing(spec: ClusterSpec) -> dict[str, Any] | None:
     """The network of the first interface, and the others with the types that they have."""
+    it = spec.existing
     if it is None:
-        return {"network": "", "subnetwork": "", "interfaces": []}
-    types = [network.nic_type for network in networks for _ in range(network.subnets)]
+        return None
+    types = [network.nic_type for network in spec.gpu_networks for _ in range(network.subnets)]
     return {
         "network": it.path,
         "subnetwork": it.subnetwork.path,
@@ -95,6 +89,7 @@ def _existing(it: ExistingNetwork | None, networks: Sequence[Network]) -> dict[s
             {"nic_type": nic_type, "subnetwork": one.path}
             for nic_type, one in zip(types, it.gpus, strict=True)
         ],
+        "rules": [rule.variable for rule in spec.firewall_rules],
     }
 
 

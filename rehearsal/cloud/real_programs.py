@@ -38,6 +38,7 @@ MOST: Final = 4
 LONGEST: Final = 600.0
 """Seconds of ours that a program may run."""
 TOO_LONG: Final = "a rehearsal runs a program for 10 minutes at most"
+HINT: Final = f"a rehearsal runs no program, but --rehearse={SCENARIO} does"
 GONE: Final = "the command that rehearsed has ended, and with it what it ran"
 OTHERS: Final = "a rehearsal runs programs on VMs alone, and none of Ray"
 _GRACE: Final = 5.0

@@ -214,13 +214,12 @@ class _Group:
 
     def _begin(self, spec: Resource, attempt: int, nodes: int, *, on_ray: bool) -> None:
         """Begin the programs of an attempt, if they are really run."""
-        self._kept["real"], self._kept["untried"] = "", ""
         place = self._request.place
-        if real_programs.SCENARIO not in self._request.scenarios or place is None:
-            return
+        is_wanted = real_programs.SCENARIO in self._request.scenarios and place is not None
         why_not = real_programs.refusal(nodes, spec["image"], on_ray=on_ray)
-        if why_not:
-            self._kept["untried"] = why_not
+        self._kept["real"] = ""
+        self._kept["untried"] = why_not if is_wanted else "" if why_not else real_programs.HINT
+        if why_not or not is_wanted or place is None:
             return
         name, archive = spec["name"], self._archive(spec)
         wanted = real_programs.Wanted(name, attempt, spec["command"], nodes, spec["env"], archive)

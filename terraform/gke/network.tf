@@ -1,16 +1,18 @@
 locals {
+  _given_interfaces = try(var.existing.interfaces, [])
+
   _secondary_ranges = {
     (var.range_names.pods)     = var.secondary_ranges.pods
     (var.range_names.services) = var.secondary_ranges.services
   }
 
   # The kind of var.gpu_networks: the one that pools ask for and that has no other place.
-  _kinds       = distinct(compact(values(var.node_pools)[*].gpu_networks))
+  _kinds       = distinct(compact(values(local._node_pools)[*].gpu_networks))
   _first_kinds = [for kind in local._kinds : kind if !contains(keys(var.more_gpu_networks), kind)]
 
   # Google has a network for RDMA in each zone that has the machines: kind -> zone.
   _gpu_zones = {
-    for kind in local._kinds : kind => [for pool in values(var.node_pools) : pool.zone if pool.gpu_networks == kind][0]
+    for kind in local._kinds : kind => [for pool in values(local._node_pools) : pool.zone if pool.gpu_networks == kind][0]
   }
 
   # Kind -> the interfaces in its networks, in order.
@@ -22,7 +24,7 @@ locals {
 
   # By bare names, as GKE compares them.
   _existing_interfaces = [
-    for index, interface in var.existing.interfaces : {
+    for index, interface in local._given_interfaces : {
       network    = basename(data.google_compute_subnetwork.gpus[index].network)
       nic_type   = interface.nic_type
       subnetwork = basename(interface.subnetwork)
@@ -53,7 +55,7 @@ locals {
 
 # GKE wants the network beside the subnetwork, which alone is named.
 data "google_compute_subnetwork" "gpus" {
-  for_each = { for index, interface in var.existing.interfaces : index => split("/", interface.subnetwork) }
+  for_each = { for index, interface in local._given_interfaces : index => split("/", interface.subnetwork) }
 
   name    = each.value[5]
   project = each.value[1]
@@ -64,24 +66,24 @@ module "network" {
   source = "../modules/network"
 
   existing         = var.existing
-  marker           = var.marker
+  marker           = local._marker
   ip_range         = var.ip_ranges.first
   name_prefix      = var.name_prefix
-  network_config   = var.existing.network == "" ? "new_network" : "existing"
+  network_config   = var.existing == null ? "new_network" : "existing"
   project_id       = var.project_id
-  region           = var.region
-  secondary_ranges = var.existing.network == "" ? local._secondary_ranges : {}
+  region           = local._region
+  secondary_ranges = var.existing == null ? local._secondary_ranges : {}
 }
 
 module "gpu_networks" {
   source = "../modules/gpu-networks"
 
-  marker      = var.marker
+  marker      = local._marker
   ip_block    = var.ip_ranges.block
   name_prefix = var.name_prefix
   networks    = var.gpu_networks
   project_id  = var.project_id
-  region      = var.region
+  region      = local._region
   zone        = concat([for kind in local._first_kinds : local._gpu_zones[kind]], [var.zone])[0]
 }
 
@@ -91,11 +93,11 @@ module "more_gpu_networks" {
   for_each = var.more_gpu_networks
 
   kind        = each.key
-  marker      = var.marker
+  marker      = local._marker
   ip_block    = var.ip_ranges.block
   name_prefix = var.name_prefix
   networks    = each.value
   project_id  = var.project_id
-  region      = var.region
+  region      = local._region
   zone        = local._gpu_zones[each.key]
 }

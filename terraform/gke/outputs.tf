@@ -5,7 +5,7 @@ output "cluster" {
 
 output "cluster_id" {
   description = "Value of the marker `aiinfra-cluster` on everything that was made."
-  value       = var.cluster_id
+  value       = local._cluster_id
 }
 
 output "filestores" {

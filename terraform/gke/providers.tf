@@ -1,6 +1,6 @@
 provider "google" {
   project = var.project_id
-  region  = var.region
+  region  = local._region
   zone    = var.zone
 
   # One thing waits for another here: network, cluster, pools. At each of them half of

@@ -22,7 +22,7 @@ module "service_account" {
     bearer = "Nodes"
     roles  = local._node_roles
   }
-  marker          = var.marker
+  marker          = local._marker
   name_prefix     = var.name_prefix
   project_id      = var.project_id
   service_account = var.service_account
@@ -36,7 +36,7 @@ module "workload_account" {
     bearer = "Pods"
     roles  = local._pod_roles
   }
-  marker          = var.marker
+  marker          = local._marker
   name_prefix     = var.name_prefix
   project_id      = var.project_id
   secrets         = toset([for secret in var.secrets : secret.secret if secret.project == var.project_id])

@@ -2,8 +2,8 @@
 module "gcs_mounts" {
   source = "../modules/gcs-mounts"
 
-  cluster_id            = var.cluster_id
-  marker                = var.marker
+  cluster_id            = local._cluster_id
+  marker                = local._marker
   gcs_mounts            = var.gcs_mounts
   options               = [] # the volumes have them
   service_account_email = module.workload_account.email
@@ -13,10 +13,10 @@ module "gcs_mounts" {
 module "filestore" {
   source = "../modules/filestore"
 
-  cluster_id  = var.cluster_id
+  cluster_id  = local._cluster_id
   filestores  = var.filestores
   labels      = var.labels
-  marker      = var.marker
+  marker      = local._marker
   name_prefix = var.name_prefix
   network     = module.network.network
   project_id  = var.project_id
@@ -26,7 +26,7 @@ module "filestore" {
 module "files" {
   source = "../modules/files"
 
-  marker = var.marker
+  marker = local._marker
   files  = {}
   parts = {
     "jobs/files" = { role = "roles/storage.objectViewer" }

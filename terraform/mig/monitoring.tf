@@ -3,7 +3,7 @@ module "monitoring" {
   source = "../modules/monitoring"
   count  = var.startup.ops_agent ? 1 : 0
 
-  cluster_id  = var.cluster_id
+  cluster_id  = local._cluster_id
   name_prefix = var.name_prefix
   project_id  = var.project_id
 }

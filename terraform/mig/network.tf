@@ -1,7 +1,7 @@
 locals {
   _interfaces = concat(
     [{ nic_type = "GVNIC", subnetwork = module.network.subnetwork }],
-    var.existing.interfaces,
+    try(var.existing.interfaces, []),
     module.gpu_networks.interfaces,
   )
 }
@@ -10,12 +10,12 @@ module "network" {
   source = "../modules/network"
 
   existing       = var.existing
-  marker         = var.marker
+  marker         = local._marker
   ip_range       = var.ip_ranges.first
   name_prefix    = var.name_prefix
   network_config = contains(["default_network", "existing"], var.network_config) ? var.network_config : "new_network"
   project_id     = var.project_id
-  region         = var.region
+  region         = local._region
 }
 
 # The ports of Ray are open to this cluster's own account alone. Whoever runs VMs as the
@@ -23,9 +23,9 @@ module "network" {
 # network of others no rule is made.
 module "ray_firewall" {
   source = "../modules/ray-firewall"
-  count  = var.startup.ray != null && var.existing.network == "" && (var.service_account.create || var.service_account.email != null) ? 1 : 0
+  count  = var.startup.ray != null && var.existing == null && (var.service_account.create || var.service_account.email != null) ? 1 : 0
 
-  marker                = var.marker
+  marker                = local._marker
   name_prefix           = var.name_prefix
   network               = module.network.network
   ports                 = module.startup.ray_ports
@@ -36,11 +36,11 @@ module "ray_firewall" {
 module "gpu_networks" {
   source = "../modules/gpu-networks"
 
-  marker      = var.marker
+  marker      = local._marker
   ip_block    = var.ip_ranges.block
   name_prefix = var.name_prefix
   networks    = var.gpu_networks
   project_id  = var.project_id
-  region      = var.region
+  region      = local._region
   zone        = var.zone
 }

@@ -1,6 +1,6 @@
 output "cluster_id" {
   description = "Value of the marker `aiinfra-cluster` on everything that was made."
-  value       = var.cluster_id
+  value       = local._cluster_id
 }
 
 output "dashboard" {

@@ -1,6 +1,6 @@
 provider "google" {
   project = var.project_id
-  region  = var.region
+  region  = local._region
   zone    = var.zone
 
   # Network, subnetworks, group, and back when they go: each waits for the one before. At

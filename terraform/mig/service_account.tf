@@ -1,7 +1,7 @@
 module "service_account" {
   source = "../modules/service-account"
 
-  marker          = var.marker
+  marker          = local._marker
   name_prefix     = var.name_prefix
   project_id      = var.project_id
   secrets         = toset([for secret in var.secrets : secret.secret if secret.project == var.project_id])

@@ -1,5 +1,6 @@
 locals {
   _startup = merge(var.startup, {
+    interfaces      = length(local._interfaces)
     max_run_seconds = var.capacity.max_run_seconds
     idle_seconds    = var.capacity.idle_seconds
   })
@@ -14,7 +15,7 @@ locals {
 module "startup" {
   source = "../modules/startup"
 
-  cluster_id   = var.cluster_id
+  cluster_id   = local._cluster_id
   command      = var.startup_command
   files        = module.files.archive
   mounts       = concat(module.gcs_mounts.mounts, module.filestore.mounts)
@@ -29,7 +30,7 @@ module "startup" {
 module "startup_identity" {
   source = "../modules/startup"
 
-  cluster_id   = var.cluster_id
+  cluster_id   = local._cluster_id
   command      = var.startup_command
   files        = module.files.archive
   mounts       = concat(module.gcs_mounts.mounts, module.filestore.named_mounts)

@@ -1,8 +1,8 @@
 module "gcs_mounts" {
   source = "../modules/gcs-mounts"
 
-  cluster_id            = var.cluster_id
-  marker                = var.marker
+  cluster_id            = local._cluster_id
+  marker                = local._marker
   gcs_mounts            = var.gcs_mounts
   options               = var.gcs_options
   service_account_email = module.service_account.email
@@ -12,10 +12,10 @@ module "gcs_mounts" {
 module "filestore" {
   source = "../modules/filestore"
 
-  cluster_id  = var.cluster_id
+  cluster_id  = local._cluster_id
   filestores  = var.filestores
   labels      = var.labels
-  marker      = var.marker
+  marker      = local._marker
   name_prefix = var.name_prefix
   network     = module.network.network
   project_id  = var.project_id
@@ -24,7 +24,7 @@ module "filestore" {
 module "files" {
   source = "../modules/files"
 
-  marker = var.marker
+  marker = local._marker
   files  = var.files
   parts = merge(
     var.startup.ray == null ? {} : { ray = { role = "roles/storage.objectUser" } },

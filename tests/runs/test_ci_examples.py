@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from rehearsal.inventory import stays
 from tests.running import ran
-from tests.runs.conftest import MANDATORY, PROGRAM, Rehearsal, Rehearse
+from tests.runs.conftest import PROGRAM, Rehearsal, Rehearse
 
 FOLDER = Path(__file__).parents[2] / "examples" / "ci"
 SCHEMAS = {
@@ -18,22 +19,37 @@ SCHEMAS = {
     "gitlab-ci.yml": "vendor.gitlab-ci",
     "cloudbuild.yaml": "vendor.cloudbuild",
 }
+NIGHT = {
+    "github-night.yml": "vendor.github-workflows",
+    "cloudbuild-night.yaml": "vendor.cloudbuild",
+}
 MOST_LINES = 32
+NIGHTLY = {
+    "VM_TYPE": "a3-ultragpu-8g",
+    "ZONE": "us-central1-b",
+    "INSTANCE_COUNT": "2",
+    "NETWORK_CONFIG": "multi_nic_network",
+    "ENABLE_FLEX_START": "yes",
+    "MAX_RUN_DURATION": "3h",
+    "CAPACITY_TIMEOUT": "2h",
+}
+"""As the page about nights has it."""
 SLOW = pytest.mark.slow(sibling="::test_a_recipe_fits_the_published_schema_of_its_system")
 
 
 def test_every_recipe_is_one_of_these_and_short() -> None:
     recipes = {path.name: path for path in FOLDER.glob("*.y*ml")}
 
-    assert recipes.keys() == SCHEMAS.keys()
+    assert recipes.keys() == (SCHEMAS | NIGHT).keys()
     for name, path in recipes.items():
         assert len(path.read_text().splitlines()) <= MOST_LINES, name
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize("name", SCHEMAS | NIGHT)
 def test_a_recipe_fits_the_published_schema_of_its_system(name: str) -> None:
+    schema = (SCHEMAS | NIGHT)[name]
     done = ran(
-        [sys.executable, "-m", "check_jsonschema", "--builtin-schema", SCHEMAS[name], FOLDER / name]
+        [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, FOLDER / name]
     )
 
     assert done.returncode == 0, done.stdout
@@ -72,7 +88,7 @@ def _run(rehearsal: Rehearsal, script: str) -> subprocess.CompletedProcess[str]:
     programs = rehearsal.folder / "programs"
     for folder in (checkout, programs):
         folder.mkdir(exist_ok=True)
-    settings = "".join(f"{name}={value}\n" for name, value in MANDATORY.items())
+    settings = "".join(f"{name}={value}\n" for name, value in rehearsal.settings.items())
     (checkout / "env.list").write_text(settings)
     for place in (programs, checkout):
         (place / "aiinfra").write_text(f'#!/bin/sh\nexec {" ".join(PROGRAM)} "$@"\n')
@@ -116,10 +132,44 @@ def test_the_nightly_look_alarms_where_something_is_broken(rehearse: Rehearse, n
     assert _run(rehearsal, script).returncode == 2, "there is no cluster"
 
 
+@pytest.mark.parametrize(
+    ("name", "scenario", "code", "words"),
+    [
+        pytest.param("github-night.yml", "", 0, "would run here", id="github"),
+        pytest.param(
+            "cloudbuild-night.yaml", "", 0, "would run here", id="cloud_build", marks=SLOW
+        ),
+        pytest.param(
+            "github-night.yml", "never", 7, "Gave up: no machines", id="never", marks=SLOW
+        ),
+    ],
+)
+def test_a_night_leaves_nothing_with_machines_or_without(
+    rehearse: Rehearse, name: str, scenario: str, code: int, words: str
+) -> None:
+    recipe: Any = yaml.safe_load((FOLDER / name).read_text())
+    steps = recipe["steps"] if "steps" in recipe else recipe["jobs"]["night"]["steps"]
+    script = steps[-1]["run"] if "run" in steps[-1] else steps[-1]["args"][-1]
+    rehearsal = rehearse(scenario=scenario)
+    rehearsal.settings |= NIGHTLY
+    (rehearsal.folder / "checkout").mkdir()
+    (rehearsal.folder / "checkout" / "train.py").write_text("import torch\n")
+    done = _run(rehearsal, script)
+    assert done.returncode == code, done.stderr
+    assert words in done.stdout + done.stderr
+    assert all(map(stays, rehearsal.resources()))
+
+
+def test_the_page_of_nights_has_these_settings() -> None:
+    page = (FOLDER.parents[1] / "docs" / "how-to" / "nightly.md").read_text()
+    assert {f"    {name}={value}" for name, value in NIGHTLY.items()} <= set(page.splitlines())
+
+
 def test_no_recipe_has_what_an_auditor_of_workflows_finds() -> None:
     own = FOLDER.parents[1] / ".github" / "workflows"
     auditor = Path(sys.executable).with_name("zizmor")
-    done = ran([auditor, "--offline", FOLDER / "github-actions.yml", own])
+    recipes = [FOLDER / "github-actions.yml", FOLDER / "github-night.yml"]
+    done = ran([auditor, "--offline", *recipes, own])
 
     assert done.returncode == 0, done.stdout
     assert "No findings to report" in done.stdout

@@ -126,7 +126,7 @@ def test_a_vm_with_everything_is_set_up_and_a_second_boot_repeats_nothing_that_i
 
 
 def test_a_vm_with_nothing_says_why_each_step_was_skipped(vm: VM) -> None:
-    vm.configure(gpus=None)
+    vm.configure(gpus=None, state=None)
 
     assert vm.boot().returncode == 0
 
@@ -138,6 +138,7 @@ def test_a_vm_with_nothing_says_why_each_step_was_skipped(vm: VM) -> None:
         "files": "no files were copied",
         "fabric": "this VM has no GPUs",
         "ops-agent": "DISABLE_OPS_AGENT is set",
+        "agent": "the VMs share no folder (state_folder): no ranks, no jobs, no ssh between them",
         "ray": "ORCHESTRATOR_TYPE is not ray",
         "notebook": "ENABLE_NOTEBOOK is no",
         "command": "STARTUP_COMMAND is not set",

@@ -146,7 +146,7 @@ def test_variables_of_one_name_have_one_type_in_both_roots() -> None:
     def types(root: str) -> dict[str, str]:
         text = (SOURCES / root / "variables.tf").read_text(encoding="utf-8")
         found = re.findall(
-            r'^variable "(\w+)" \{.*?^  type +=(.*?)(?=^  nullable|^\})',
+            r'^variable "(\w+)" \{.*?^  type +=(.*?)(?=^  (?:default|nullable)|^\})',
             text,
             re.MULTILINE | re.DOTALL,
         )

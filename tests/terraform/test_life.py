@@ -40,7 +40,7 @@ def _example() -> str:
 def _group(**changes: Any) -> dict[str, Any]:
     """The example's group, changed."""
     usual = {"instance_count": 2, "machine_type": "a2-highgpu-2g"}
-    return {**usual, "external_ip": False, **changes}
+    return {**usual, **changes}
 
 
 @dataclass(frozen=True)
@@ -138,14 +138,6 @@ def root(terraform: Terraform, tmp_path: Path, request: pytest.FixtureRequest) -
             yield Root(terraform, directory, environment | reattach, database)
 
 
-def test_the_readme_shows_every_variable() -> None:
-    declared = (SOURCES / "mig/variables.tf").read_text(encoding="utf-8")
-
-    assert sorted(re.findall(r"^(\w+) +=", _example(), re.MULTILINE)) == re.findall(
-        r'^variable "(\w+)"', declared, re.MULTILINE
-    )
-
-
 @pytest.mark.parametrize(
     ("network_config", "resources"),
     [
@@ -172,6 +164,18 @@ def test_a_cluster_is_made_stays_as_it_is_and_leaves_nothing(
 
     root.destroy(network_config=network_config)
     assert root.left() == []
+
+
+def test_one_vm_is_five_lines(root: Root) -> None:
+    least = "-var-file=../examples/l4-group/train.tfvars"
+    root._run("plan", "-input=false", "-no-color", "-out=plan", least)
+
+    template = root.planned(TEMPLATE)
+    assert (template["machine_type"], template["labels"]) == (
+        "g2-standard-8",
+        {"aiinfra-cluster": "train"},
+    )
+    assert root.planned(GROUP)["target_size"] == 1
 
 
 def test_changes_touch_what_they_must_and_nothing_else(root: Root) -> None:
@@ -231,7 +235,6 @@ def test_files_shares_and_a_ray_cluster_leave_nothing(root: Root) -> None:
         "network_config": "default_network",
         "startup": {
             "files_destination": "/usr/aiinfra/copy",
-            "interfaces": 1,
             "notebook": False,
             "ops_agent": False,
             "ray": {"version": "2.60.0"},

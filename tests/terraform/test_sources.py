@@ -8,6 +8,7 @@ from typing import Any
 import hcl2
 import pytest
 
+from tests import terraform_tables
 from tests.terraform.conftest import Terraform
 
 SOURCES = Path(__file__).parents[2] / "terraform"
@@ -77,6 +78,14 @@ def test_a_directory_has_its_readme_its_variables_and_its_tests(directory: Path)
         assert (directory / wanted).exists()
 
 
+@each_directory
+def test_a_readme_has_the_variables_and_outputs_that_there_are(directory: Path) -> None:
+    readme = directory / "README.md"
+
+    assert readme in terraform_tables.readmes()
+    assert readme.read_text(encoding="utf-8") == terraform_tables.renewed(readme), "make docs"
+
+
 @each_file
 def test_a_file_is_short(file: Path) -> None:
     # Declarations are read one by one; there may be more of them.
@@ -95,10 +104,14 @@ def test_variables_and_outputs_are_described_and_in_order(directory: Path, kind:
 
 
 @each_directory
-def test_no_variable_takes_null(directory: Path) -> None:
-    variables = _blocks(directory, "variable")
+def test_a_variable_takes_null_only_where_that_means_none(directory: Path) -> None:
+    takes = [
+        name
+        for name, body in _blocks(directory, "variable")
+        if ("default" in body and body["default"] is None) != ("nullable" not in body)
+    ]
 
-    assert [name for name, body in variables if body.get("nullable") is not False] == []
+    assert takes == []
 
 
 @each_directory

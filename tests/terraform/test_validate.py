@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
+from provision import __version__
 from tests.terraform.conftest import Terraform
 
 SOURCES = Path(__file__).parents[2] / "terraform"
 MODULES = sorted(folder.name for folder in (SOURCES / "modules").iterdir())
 DIRECTORIES = ["mig", *(f"modules/{module}" for module in MODULES)]
+
+# Where a README tells its readers to take a module from: a tag of the repository.
+SOURCE = f"git::https://github.com/OWNER/REPOSITORY.git//terraform/modules/{{}}?ref=v{__version__}"
 
 # What is planted into the module `network`: one error each, as Terraform passes over what depends
 # on a block that fails.
@@ -61,15 +65,19 @@ def test_a_directory_is_valid(terraform: Terraform, directory: str) -> None:
 
 
 def test_the_examples_of_the_readmes_are_valid(terraform: Terraform) -> None:
-    folder = terraform.folder / "examples"
+    folder = terraform.folder / "readmes"
     folder.mkdir()
     shutil.copy(SOURCES / "mig/versions.tf", folder)
     for module in MODULES:
         readme = (SOURCES / "modules" / module / "README.md").read_text(encoding="utf-8")
         (example,) = re.findall(r"```hcl\n(.*?)```", readme, re.DOTALL)
+        assert SOURCE.format(module) in example
+        example = example.replace(SOURCE.format(module), f"../modules/{module}")
         (folder / f"{module}.tf").write_text(example, encoding="utf-8")
 
     assert _validate(terraform, folder.name)["diagnostics"] == []
+    how = (SOURCES / "examples/README.md").read_text(encoding="utf-8")
+    assert SOURCE.format("network") in how
 
 
 @pytest.mark.parametrize(("right", "wrong", "complaint"), PLANTED)

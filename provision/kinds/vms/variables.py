@@ -67,9 +67,9 @@ def variables(
             "archive": files.path.name if files else None,
             "sha256": files.sha256 if files else None,
         },
-        "startup_command": spec.command or "",
+        "startup_command": spec.command or None,
         "startup": {
-            **_startup(spec, 1 + sum(network.subnets for network in networks)),
+            **_startup(spec),
             "outbound": spec.outbound.on_vms(inputs.certificates),
         },
     }
@@ -106,13 +106,12 @@ def _requests(requests: Mapping[str, ResizeRequestSpec]) -> dict[str, Any]:
     return {name: dataclasses.asdict(request) for name, request in requests.items()}
 
 
-def _startup(spec: VmSpec, interfaces: int) -> dict[str, Any]:
+def _startup(spec: VmSpec) -> dict[str, Any]:
     """What a VM does at start-up, and the hardware that it then expects to find."""
     gpus = {"count": spec.group.gpu_count, "accelerator": spec.group.gpu_type}
     return {
         "files_destination": spec.files_destination,
         "gpus": gpus if all(gpus.values()) else None,
-        "interfaces": interfaces,
         "local_ssds": spec.group.local_ssds,
         "node_ssh": spec.node_ssh,
         "fabric": _fabric(spec) if all(gpus.values()) else None,

@@ -173,3 +173,28 @@ run "a_cluster_whose_rdma_gke_manages_has_no_network_for_it" {
     error_message = "The networks are ${jsonencode(output.networks)}."
   }
 }
+
+run "the_least_is_a_pool_in_the_zone_of_the_root" {
+  variables {
+    cluster          = {}
+    cluster_id       = null
+    ip_ranges        = {}
+    labels           = {}
+    marker           = null
+    node_pools       = { train-l4 = { machine_type = "g2-standard-8", gpu = { type = "nvidia-l4", count = 1 } } }
+    range_names      = {}
+    region           = null
+    secondary_ranges = {}
+    state_folder     = null
+    system_pool      = {}
+  }
+
+  assert {
+    condition     = output.cluster_id == "train" && output.cluster.location == "us-central1"
+    error_message = "It is ${jsonencode([output.cluster_id, output.cluster])}."
+  }
+  assert {
+    condition     = [for pool in output.node_pools : "${pool.name} ${pool.zone} ${pool.mode} ${pool.max}"] == ["train-l4 us-central1-a standard 1"]
+    error_message = "The pools are ${jsonencode(output.node_pools)}."
+  }
+}

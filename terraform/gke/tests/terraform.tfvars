@@ -7,7 +7,7 @@ cluster = {
 }
 cluster_id        = "3f9c2a71"
 marker            = "aiinfra-cluster=3f9c2a71"
-existing          = { network = "", subnetwork = "" }
+existing          = null
 filestores        = []
 secrets           = []
 gcs_mounts        = []

@@ -54,6 +54,37 @@ run "a_cluster_in_a_new_network_tells_its_names" {
   }
 }
 
+run "the_least_is_vms_of_the_default_network_that_share_no_folder" {
+  command = plan
+
+  variables {
+    boot_disk      = {}
+    capacity       = {}
+    cluster_id     = null
+    group          = { machine_type = "g2-standard-8" }
+    image          = { family = "pytorch" }
+    labels         = {}
+    marker         = null
+    network_config = "default_network"
+    region         = null
+    startup        = { gpus = { count = 1, accelerator = "nvidia-l4" } }
+    state_folder   = null
+  }
+
+  assert {
+    condition     = output.cluster_id == "train" && output.group.size == 1 && output.group.zone == "us-central1-a"
+    error_message = "It is ${jsonencode([output.cluster_id, output.group])}."
+  }
+  assert {
+    condition     = endswith(output.network.subnetwork, "/regions/us-central1/subnetworks/default") && local._external_ip
+    error_message = "It is ${jsonencode([output.network, local._external_ip])}."
+  }
+  assert {
+    condition     = nonsensitive(jsondecode(module.startup.metadata["aiinfra-config"]).state) == null && length(module.files.archive.object[*]) == 0
+    error_message = "The VMs are told of a folder that is not there."
+  }
+}
+
 run "another_size_keeps_the_template" {
   variables {
     group = { instance_count = 3, machine_type = "a2-highgpu-2g", external_ip = false }
@@ -89,10 +120,9 @@ run "a_cluster_in_a_network_of_a_host_project_makes_and_looks_up_nothing_there" 
     existing = {
       network    = "projects/my-host/global/networks/my-vpc"
       subnetwork = "projects/my-host/regions/us-central1/subnetworks/gpu-vms"
-      interfaces = [{ nic_type = "MRDMA", subnetwork = "projects/my-host/regions/us-central1/subnetworks/rdma-0" }]
     }
     network_config = "existing"
-    startup        = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = true, ops_agent = true, ray = { version = "2.54.0" } }
+    startup        = { files_destination = "/usr/aiinfra/copy", notebook = true, ops_agent = true, ray = { version = "2.54.0" } }
   }
 
   assert {
@@ -129,6 +159,10 @@ run "a_cluster_in_several_networks_tells_its_interfaces_in_order" {
     )
     error_message = "The interfaces are ${jsonencode(output.interfaces)}."
   }
+  assert {
+    condition     = nonsensitive(jsondecode(module.startup.metadata["aiinfra-config"]).interfaces) == 10
+    error_message = "A VM expects another number of interfaces than it has."
+  }
 }
 
 # Each object with all that can be asked for of it.
@@ -146,7 +180,6 @@ run "a_cluster_with_everything_tells_its_shares_requests_and_dashboard" {
       command           = "true"
       files_destination = "/usr/aiinfra/copy"
       gpus              = { count = 8, accelerator = "nvidia-h200-141gb" }
-      interfaces        = 10
       notebook          = true
       ops_agent         = true
       ray               = { version = "2.60.0" }
@@ -170,7 +203,7 @@ run "a_cluster_with_everything_tells_its_shares_requests_and_dashboard" {
 run "vms_close_together_by_a_reservation_have_no_requests" {
   variables {
     capacity = { model = "reservation", reservation = "mine", compact = true }
-    startup  = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = false }
+    startup  = { files_destination = "/usr/aiinfra/copy", notebook = false, ops_agent = false }
   }
 
   assert {
@@ -188,7 +221,7 @@ run "ray_in_the_default_network_is_left_to_the_clusters_own_account" {
 
   variables {
     network_config = "default_network"
-    startup        = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = false, ray = { version = "2.60.0" } }
+    startup        = { files_destination = "/usr/aiinfra/copy", notebook = false, ops_agent = false, ray = { version = "2.60.0" } }
   }
 
   assert {
@@ -204,7 +237,7 @@ run "ray_with_the_projects_default_account_has_no_rules" {
   variables {
     network_config  = "default_network"
     service_account = { create = false }
-    startup         = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = false, ray = { version = "2.60.0" } }
+    startup         = { files_destination = "/usr/aiinfra/copy", notebook = false, ops_agent = false, ray = { version = "2.60.0" } }
   }
 
   assert {

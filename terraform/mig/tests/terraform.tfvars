@@ -2,7 +2,7 @@ boot_disk       = { size_gb = 2000, type = "pd-ssd" }
 capacity        = { model = "standard", compact = false }
 cluster_id      = "3f9c2a71"
 marker          = "aiinfra-cluster=3f9c2a71"
-existing        = { network = "", subnetwork = "" }
+existing        = null
 files           = {}
 filestores      = []
 gcs_mounts      = []
@@ -20,7 +20,7 @@ region          = "us-central1"
 resize_requests = {}
 secrets         = []
 service_account = { create = true }
-startup         = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = true, ops_agent = true }
-startup_command = ""
+startup         = { files_destination = "/usr/aiinfra/copy", gpus = { count = 2, accelerator = "nvidia-tesla-a100" }, notebook = true, ops_agent = true }
+startup_command = null
 state_folder    = { bucket = "state", folder = "train-deployment" }
 zone            = "us-central1-a"

@@ -3,10 +3,10 @@ locals {
 
   # What the account may do in the deployment's folder, by its part. The state is in
   # none of them.
-  _access = merge(
+  _access = { for part, access in merge(
     var.files.archive == null ? {} : { files = { role = "roles/storage.objectViewer", listed = false } },
     var.parts,
-  )
+  ) : part => access if var.state_folder != null }
   _folders = { for part in keys(local._access) : part => "${var.state_folder.folder}/${part}/" }
 }
 

@@ -1,6 +1,7 @@
 variable "files" {
   description = "The archive of files for every machine: its file, from the root folder, and its SHA-256 in hexadecimal digits; both null for none. Other content is another object."
   type        = object({ archive = optional(string), sha256 = optional(string) })
+  default     = {}
   nullable    = false
 
   validation {
@@ -14,9 +15,9 @@ variable "files" {
 }
 
 variable "marker" {
-  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is."
+  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is; null for none."
   type        = string
-  nullable    = false
+  default     = null
 }
 
 variable "parts" {
@@ -37,13 +38,17 @@ variable "service_account_email" {
 }
 
 variable "state_folder" {
-  description = "Bucket with uniform bucket-level access, and the deployment's folder in it, without slashes at its ends."
+  description = "Bucket with uniform bucket-level access, and the deployment's folder in it, without slashes at its ends; null for no access."
   type        = object({ bucket = string, folder = string })
-  nullable    = false
+  default     = null
 
   # An empty folder would give access to every deployment of the bucket.
   validation {
-    condition     = can(regex("^[^/]+(/[^/]+)*$", var.state_folder.folder))
-    error_message = "A folder has a name, and no slashes at its ends; received \"${var.state_folder.folder}\". \"train-deployment\" would pass."
+    condition     = var.state_folder == null ? true : can(regex("^[^/]+(/[^/]+)*$", var.state_folder.folder))
+    error_message = "A folder has a name, and no slashes at its ends; received ${jsonencode(var.state_folder)}. folder = \"train-deployment\" would pass."
+  }
+  validation {
+    condition     = var.state_folder != null || var.files.archive == null
+    error_message = "An archive travels by the deployment's folder; received ${jsonencode(var.files)} without one. files = {} would pass."
   }
 }

@@ -1,4 +1,7 @@
 locals {
+  _cluster_id = coalesce(var.cluster_id, var.name_prefix)
+  _marker     = coalesce(var.marker, "aiinfra-cluster=${local._cluster_id}")
+
   _share = "share"
 
   # Google peers a network of the instances' own project. One of another project, a Shared VPC, must
@@ -23,8 +26,8 @@ resource "google_filestore_instance" "shares" {
   project      = var.project_id
   location     = each.value.location
   tier         = each.value.tier
-  description  = var.marker
-  labels       = merge(var.labels, { aiinfra-cluster = var.cluster_id })
+  description  = local._marker
+  labels       = merge(var.labels, { aiinfra-cluster = local._cluster_id })
   kms_key_name = each.value.kms_key
 
   file_shares {

@@ -30,6 +30,11 @@ output "filestores" {
   ]
 }
 
+output "ids" {
+  description = "The instances' ids, projects/P/locations/L/instances/N, by path."
+  value       = { for path, share in google_filestore_instance.shares : path => share.id }
+}
+
 output "mounts" {
   description = "The shares as a list of the storage contract: server (an IP address, known after apply), remote_path, local_mount, type and options, in order of `filestores`."
   value = [

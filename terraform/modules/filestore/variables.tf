@@ -1,7 +1,7 @@
 variable "cluster_id" {
-  description = "Value of the marker `aiinfra-cluster`: label and description of every instance."
+  description = "Value of the marker `aiinfra-cluster`: label and description of every instance; by default name_prefix."
   type        = string
-  nullable    = false
+  default     = null
 }
 
 variable "filestores" {
@@ -37,13 +37,14 @@ variable "filestores" {
 variable "labels" {
   description = "Labels of the instances beside the marker, which wins."
   type        = map(string)
+  default     = {}
   nullable    = false
 }
 
 variable "marker" {
-  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is."
+  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is; by default made of cluster_id."
   type        = string
-  nullable    = false
+  default     = null
 }
 
 variable "name_prefix" {

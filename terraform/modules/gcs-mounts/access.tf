@@ -1,4 +1,6 @@
 locals {
+  _marker = coalesce(var.marker, "aiinfra-cluster=${var.cluster_id}")
+
   _grants = { for bucket, grants in { for mount in var.gcs_mounts : mount.bucket => mount.grant... } : bucket => grants[0] }
   # Of a bucket that is mounted twice, one mount may write.
   _roles = { for bucket, reads in { for mount in var.gcs_mounts : mount.bucket => mount.read_only... } : bucket => alltrue(reads) ? "roles/storage.objectViewer" : "roles/storage.objectUser" }
@@ -15,9 +17,9 @@ locals {
   # A list is of the bucket, not of an object, so it stays allowed and shows the
   # names of the state's folder.
   _conditions = merge(local._shared, {
-    (var.state_folder.bucket) = {
+    for state in var.state_folder[*] : state.bucket => {
       title      = "all but the state"
-      expression = "!resource.name.startsWith(\"projects/_/buckets/${var.state_folder.bucket}/objects/${var.state_folder.folder}/\")"
+      expression = "!resource.name.startsWith(\"projects/_/buckets/${state.bucket}/objects/${state.folder}/\")"
     }
   })
 }
@@ -35,7 +37,7 @@ resource "google_storage_bucket_iam_member" "mounts" {
 
     content {
       title       = condition.value.title
-      description = var.marker
+      description = local._marker
       expression  = condition.value.expression
     }
   }

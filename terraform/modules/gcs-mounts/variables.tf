@@ -29,14 +29,15 @@ variable "gcs_mounts" {
 }
 
 variable "marker" {
-  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is."
+  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is; by default made of cluster_id."
   type        = string
-  nullable    = false
+  default     = null
 }
 
 variable "options" {
   description = "Options of gcsfuse for all mounts, as `name` or `name=value`. Every user of a VM may reach the mounts in any case."
   type        = list(string)
+  default     = []
   nullable    = false
 
   # A field of fstab, with commas between.
@@ -53,7 +54,7 @@ variable "service_account_email" {
 }
 
 variable "state_folder" {
-  description = "Bucket and folder of the deployment's state, from which VMs are kept away also where that bucket is mounted; the folder without slashes at its ends."
+  description = "Bucket and folder of the deployment's state, from which VMs are kept away also where that bucket is mounted; the folder without slashes at its ends; null where there is none."
   type        = object({ bucket = string, folder = string })
-  nullable    = false
+  default     = null
 }

@@ -2,7 +2,7 @@ resource "google_container_cluster" "gke" {
   name                = "${var.name_prefix}-gke"
   project             = var.project_id
   location            = var.cluster.location
-  description         = var.marker
+  description         = local._marker
   resource_labels     = local._labels
   deletion_protection = false
 

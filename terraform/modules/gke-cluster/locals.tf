@@ -1,5 +1,8 @@
 locals {
-  _labels        = merge(var.labels, { aiinfra-cluster = var.cluster_id })
+  _cluster_id = coalesce(var.cluster_id, var.name_prefix)
+  _marker     = coalesce(var.marker, "aiinfra-cluster=${local._cluster_id}")
+
+  _labels        = merge(var.labels, { aiinfra-cluster = local._cluster_id })
   _workload_pool = "${var.project_id}.svc.id.goog"
   _is_open       = length(var.cluster.authorized_cidrs) > 0
   _oauth_scopes  = ["https://www.googleapis.com/auth/cloud-platform"]

@@ -21,3 +21,13 @@ output "control_plane" {
     version         = google_container_cluster.gke.master_version
   }
 }
+
+output "id" {
+  description = "The cluster's id, projects/P/locations/L/clusters/C, as other resources name it; ready before the system pool."
+  value       = google_container_cluster.gke.id
+}
+
+output "self_link" {
+  description = "The cluster's URL."
+  value       = google_container_cluster.gke.self_link
+}

@@ -3,9 +3,9 @@ variable "cluster" {
   type = object({
     location         = string
     version          = optional(string)
-    release_channel  = string
-    authorized_cidrs = list(string)
-    ray_operator     = bool
+    release_channel  = optional(string, "REGULAR")
+    authorized_cidrs = optional(list(string), [])
+    ray_operator     = optional(bool, false)
     kms_key          = optional(string)
     maintenance      = optional(object({ recurrence = string, start_time = string, end_time = string }))
   })
@@ -31,14 +31,15 @@ variable "cluster" {
 }
 
 variable "cluster_id" {
-  description = "Value of the marker `aiinfra-cluster`, a label of cluster and nodes. A change replaces the cluster."
+  description = "Value of the marker `aiinfra-cluster`, a label of cluster and nodes; by default name_prefix. A change replaces the cluster."
   type        = string
-  nullable    = false
+  default     = null
 }
 
 variable "hold_node_upgrades" {
   description = "Whether GKE leaves minor versions and nodes alone until the version's end of support: an upgrade of nodes would end the jobs on them."
   type        = bool
+  default     = true
   nullable    = false
 
   validation {
@@ -50,18 +51,20 @@ variable "hold_node_upgrades" {
 variable "labels" {
   description = "The user's labels for cluster and system nodes; the marker is added."
   type        = map(string)
+  default     = {}
   nullable    = false
 }
 
 variable "marker" {
-  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is."
+  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is; by default made of cluster_id."
   type        = string
-  nullable    = false
+  default     = null
 }
 
 variable "multi_networking" {
   description = "Whether pods may use the nodes' interfaces after the first. Google turns it on when a cluster is made, and never later; a change is not seen."
   type        = bool
+  default     = false
   nullable    = false
 }
 
@@ -86,6 +89,7 @@ variable "node_account_email" {
 variable "pods_range" {
   description = "Name of the subnetwork's range for pods; each node takes twice its most pods of it, 256 addresses by default."
   type        = string
+  default     = "pods"
   nullable    = false
 }
 
@@ -98,6 +102,7 @@ variable "project_id" {
 variable "services_range" {
   description = "Name of the subnetwork's range for services."
   type        = string
+  default     = "services"
   nullable    = false
 }
 
@@ -110,12 +115,12 @@ variable "subnetwork" {
 variable "system_pool" {
   description = "The pool for system pods, neither flex start nor queued: machine type, limits of scaling, GiB of boot disk, whether on spot machines, zone."
   type = object({
-    machine_type = string
-    min          = number
-    max          = number
-    disk_size_gb = number
+    machine_type = optional(string, "e2-standard-4")
+    min          = optional(number, 1)
+    max          = optional(number, 3)
+    disk_size_gb = optional(number, 100)
     max_pods     = optional(number)
-    spot         = bool
+    spot         = optional(bool, false)
     zone         = string
   })
   nullable = false

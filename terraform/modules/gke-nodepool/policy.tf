@@ -1,4 +1,6 @@
 locals {
+  _marker = coalesce(var.marker, "aiinfra-cluster=${var.cluster_id}")
+
   # Standard nodes are placed compactly by the pool itself; those of flex start by a
   # workload policy, the only one that Google takes there.
   _has_policy = var.pool.compact && local._is_flex
@@ -9,8 +11,8 @@ resource "google_compute_resource_policy" "compact" {
 
   name        = "${var.name}-compact"
   project     = var.project_id
-  region      = var.region
-  description = var.marker
+  region      = coalesce(var.region, regex("^[a-z]+-[a-z]+[0-9]+", var.pool.zone))
+  description = local._marker
 
   workload_policy {
     type = "HIGH_THROUGHPUT"

@@ -21,19 +21,21 @@ variable "cluster_id" {
 variable "hold_upgrades" {
   description = "Whether nodes are upgraded only when asked where the cluster is on no release channel; on one, the cluster's maintenance exclusion says so."
   type        = bool
+  default     = true
   nullable    = false
 }
 
 variable "labels" {
   description = "The user's labels for the nodes; the marker is added."
   type        = map(string)
+  default     = {}
   nullable    = false
 }
 
 variable "marker" {
-  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is."
+  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is; by default made of cluster_id."
   type        = string
-  nullable    = false
+  default     = null
 }
 
 variable "name" {
@@ -50,6 +52,7 @@ variable "name" {
 variable "networks" {
   description = "Networks and subnetworks of each node's interfaces after the first, by bare names, in the interfaces' order; [] for one interface."
   type        = list(object({ network = string, subnetwork = string }))
+  default     = []
   nullable    = false
 }
 
@@ -58,17 +61,17 @@ variable "pool" {
   type = object({
     machine_type = string
     zone         = string
-    gpu          = object({ type = string, count = number, driver = string })
-    capacity = object({
-      model           = string
+    gpu          = object({ type = string, count = number, driver = optional(string, "DEFAULT") })
+    capacity = optional(object({
+      model           = optional(string, "standard")
       reservation     = optional(string)
       max_run_seconds = optional(number)
-    })
-    size       = object({ count = optional(number), min = optional(number), max = optional(number) })
-    disk       = object({ size_gb = number, type = string, kms_key = optional(string) })
-    local_ssds = number
+    }), {})
+    size       = optional(object({ count = optional(number), min = optional(number), max = optional(number) }), { count = 1 })
+    disk       = optional(object({ size_gb = optional(number, 100), type = optional(string, "pd-ssd"), kms_key = optional(string) }), {})
+    local_ssds = optional(number, 0)
     max_pods   = optional(number)
-    compact    = bool
+    compact    = optional(bool, false)
     policy     = optional(string)
     version    = optional(string)
 
@@ -170,9 +173,9 @@ variable "project_id" {
 }
 
 variable "region" {
-  description = "Region of the zone, where the policy for compact nodes of flex start is."
+  description = "Region of the zone, where the policy for compact nodes of flex start is; by default as the zone says it."
   type        = string
-  nullable    = false
+  default     = null
 }
 
 variable "service_account_email" {

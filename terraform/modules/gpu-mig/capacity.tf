@@ -67,8 +67,8 @@ resource "google_compute_resource_policy" "placement" {
 
   name        = "${var.name_prefix}-placement"
   project     = var.project_id
-  region      = var.region
-  description = var.marker
+  region      = local._region
+  description = local._marker
 
   group_placement_policy {
     collocation = "COLLOCATED"
@@ -86,8 +86,8 @@ resource "google_compute_resource_policy" "workload" {
 
   name        = "${var.name_prefix}-workload"
   project     = var.project_id
-  region      = var.region
-  description = var.marker
+  region      = local._region
+  description = local._marker
 
   workload_policy {
     type                 = "HIGH_THROUGHPUT"
@@ -109,7 +109,7 @@ resource "google_compute_resize_request" "gpu" {
   project                = var.project_id
   zone                   = var.zone
   instance_group_manager = google_compute_instance_group_manager.gpu.name
-  description            = var.marker
+  description            = local._marker
   resize_by              = each.value.count
 
   requested_run_duration {

@@ -1,8 +1,14 @@
+locals {
+  _cluster_id = coalesce(var.cluster_id, var.name_prefix)
+  _marker     = coalesce(var.marker, "aiinfra-cluster=${local._cluster_id}")
+  _region     = coalesce(var.region, regex("^[a-z]+-[a-z]+[0-9]+", var.zone))
+}
+
 resource "google_compute_instance_group_manager" "gpu" {
   name               = "${var.name_prefix}-mig"
   project            = var.project_id
   zone               = var.zone
-  description        = var.marker
+  description        = local._marker
   base_instance_name = "${var.name_prefix}-vm"
 
   # Requests make a group of flex start grow. Even 0 would take away the VMs that

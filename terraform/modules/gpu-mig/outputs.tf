@@ -21,6 +21,16 @@ output "image" {
   }
 }
 
+output "instance_group" {
+  description = "The URL of the group as load balancers' backends name it; that of its manager is group.self_link."
+  value       = google_compute_instance_group_manager.gpu.instance_group
+}
+
+output "instance_template" {
+  description = "The URL of the newest template."
+  value       = google_compute_instance_template.gpu.self_link
+}
+
 output "resize_requests" {
   description = "With flex start, the names of the requests for VMs."
   value       = sort([for request in google_compute_resize_request.gpu : request.name])

@@ -1,5 +1,5 @@
 locals {
-  _labels = merge(var.labels, { aiinfra-cluster = var.cluster_id })
+  _labels = merge(var.labels, { aiinfra-cluster = local._cluster_id })
 
   # All that the template holds, and nothing but what a plan knows. A template
   # cannot be changed in place and a name cannot be used twice, so the name is a
@@ -7,11 +7,11 @@ locals {
   # Hence the resource below takes every argument from here, constants too. The
   # metadata is sensitive, a hash of it is not.
   _template = {
-    description  = var.marker
+    description  = local._marker
     labels       = local._labels
     machine_type = var.group.machine_type
     project      = var.project_id
-    region       = var.region
+    region       = local._region
 
     accelerators = var.group.gpu[*]
 
@@ -23,7 +23,7 @@ locals {
       install-nvidia-driver = "True"
       }, var.users_metadata, length(var.users_metadata) == 0 ? {} : {
       aiinfra-metadata-keys = join(",", keys(var.users_metadata))
-    }, var.metadata_identity)
+    }, var.metadata_identity == null ? var.metadata : var.metadata_identity)
 
     # With a key only if there is one: its absence must not change the name.
     boot_disk = merge({

@@ -1,25 +1,27 @@
 variable "boot_disk" {
   description = "Boot disk of each VM: size in GiB, at least the image's, type, and the key of Cloud KMS that encrypts it, without a version; null for Google's own."
   type = object({
-    size_gb = number
-    type    = string
+    size_gb = optional(number, 2000)
+    type    = optional(string, "pd-ssd")
     kms_key = optional(string)
   })
+  default  = {}
   nullable = false
 }
 
 variable "capacity" {
   description = "Where VMs come from: model standard, spot, reservation or reservation_bound (then its name, and its own placement policies) or flex_start; after how many seconds Google deletes each (flex_start: needed); after how many without work they power themselves off, and so are not made again when they fail; whether they stand close together, or their group keeps the workload policy of VMs that do; and the accelerator topology that they are parts of."
   type = object({
-    model           = string
+    model           = optional(string, "standard")
     reservation     = optional(string)
     max_run_seconds = optional(number)
     idle_seconds    = optional(number)
-    compact         = bool
+    compact         = optional(bool, false)
     keeps_policy    = optional(bool, false)
     policies        = optional(list(string), [])
     topology        = optional(string)
   })
+  default  = {}
   nullable = false
 
   validation {
@@ -65,18 +67,18 @@ variable "capacity" {
 }
 
 variable "cluster_id" {
-  description = "Value of the marker `aiinfra-cluster`: a label of template, VMs and disks, and in the descriptions."
+  description = "Value of the marker `aiinfra-cluster`: a label of template, VMs and disks, and in the descriptions; by default name_prefix."
   type        = string
-  nullable    = false
+  default     = null
 }
 
 variable "group" {
   description = "The VMs: how many, machine type, GPUs to attach where the machine type brings none, whether each gets an external IP, and whether it loads signed drivers alone."
   type = object({
-    instance_count = number
+    instance_count = optional(number, 1)
     machine_type   = string
     gpu            = optional(object({ type = string, count = number }))
-    external_ip    = bool
+    external_ip    = optional(bool, false)
     secure_boot    = optional(bool, false)
   })
   nullable = false
@@ -104,18 +106,20 @@ variable "interfaces" {
 variable "labels" {
   description = "Labels of template, VMs and disks beside the marker, which wins."
   type        = map(string)
+  default     = {}
   nullable    = false
 }
 
 variable "marker" {
-  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is."
+  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is; by default made of cluster_id."
   type        = string
-  nullable    = false
+  default     = null
 }
 
 variable "metadata" {
   description = "Metadata of the VMs by which they start up."
   type        = map(string)
+  default     = {}
   nullable    = false
   sensitive   = true
 
@@ -126,14 +130,14 @@ variable "metadata" {
 }
 
 variable "metadata_identity" {
-  description = "What stands for the variable metadata in the template's name, known at plan: the same map, or where a value names something that is not made yet, such as the address of a file server, one in which its name is in that place."
+  description = "What stands for the variable metadata in the template's name, known at plan: the same map, or where a value names something that is not made yet, such as the address of a file server, one in which its name is in that place; by default metadata itself."
   type        = map(string)
-  nullable    = false
+  default     = null
   sensitive   = true
 
   validation {
-    condition     = toset(keys(var.metadata_identity)) == toset(keys(var.metadata))
-    error_message = "The identity of metadata has its keys; received ${jsonencode(nonsensitive(keys(var.metadata_identity)))}. ${jsonencode(nonsensitive(keys(var.metadata)))} would pass."
+    condition     = var.metadata_identity == null ? true : toset(keys(var.metadata_identity)) == toset(keys(var.metadata))
+    error_message = "The identity of metadata has its keys; received ${jsonencode(try(nonsensitive(keys(var.metadata_identity)), null))}. ${jsonencode(nonsensitive(keys(var.metadata)))} would pass."
   }
 }
 
@@ -150,14 +154,15 @@ variable "project_id" {
 }
 
 variable "region" {
-  description = "Region of the subnetwork and of the zone."
+  description = "Region of the subnetwork; by default that of the zone."
   type        = string
-  nullable    = false
+  default     = null
 }
 
 variable "resize_requests" {
   description = "With flex start, the requests for VMs by name: how many, and for how many seconds each runs. A request is never changed: one of another name adds VMs."
   type        = map(object({ count = number, run_seconds = number }))
+  default     = {}
   nullable    = false
 
   validation {
@@ -187,6 +192,7 @@ variable "service_account_email" {
 variable "users_metadata" {
   description = "The user's metadata of the VMs: its keys win over the module's, and none is of the variable metadata. A plan does not show it, as people put tokens there."
   type        = map(string)
+  default     = {}
   nullable    = false
   sensitive   = true
 

@@ -1,4 +1,7 @@
 locals {
+  _kind   = var.kind == null ? "" : var.kind
+  _marker = coalesce(var.marker, "aiinfra-cluster=${var.name_prefix}")
+
   _networks = {
     for index, network in var.networks : index + 1 => merge(network, {
       # With any other form of the path the provider replaces the network each time.
@@ -33,9 +36,9 @@ locals {
 resource "google_compute_network" "gpu" {
   for_each = local._networks
 
-  name                    = "${var.name_prefix}-gpu-net-${var.kind}${each.key}-${local._bound[each.key]}"
+  name                    = "${var.name_prefix}-gpu-net-${local._kind}${each.key}-${local._bound[each.key]}"
   project                 = var.project_id
-  description             = var.marker
+  description             = local._marker
   auto_create_subnetworks = false
   mtu                     = each.value.mtu
   network_profile         = each.value.profile_path
@@ -50,10 +53,10 @@ resource "google_compute_network" "gpu" {
 resource "google_compute_subnetwork" "gpu" {
   for_each = local._subnetworks
 
-  name          = "${var.name_prefix}-gpu-subnet-${var.kind}${each.key}-${substr(sha256("${google_compute_network.gpu[each.value.network].name} ${var.region} ${each.value.ip_range}"), 0, 8)}"
+  name          = "${var.name_prefix}-gpu-subnet-${local._kind}${each.key}-${substr(sha256("${google_compute_network.gpu[each.value.network].name} ${var.region} ${each.value.ip_range}"), 0, 8)}"
   project       = var.project_id
   region        = var.region
-  description   = var.marker
+  description   = local._marker
   network       = google_compute_network.gpu[each.value.network].id
   ip_cidr_range = each.value.ip_range
 
@@ -68,9 +71,9 @@ resource "google_compute_subnetwork" "gpu" {
 resource "google_compute_firewall" "internal" {
   for_each = { for number, network in local._networks : number => network if network.profile == null }
 
-  name          = "${var.name_prefix}-gpu-internal-${var.kind}${each.key}-${substr(sha256(google_compute_network.gpu[each.key].name), 0, 8)}"
+  name          = "${var.name_prefix}-gpu-internal-${local._kind}${each.key}-${substr(sha256(google_compute_network.gpu[each.key].name), 0, 8)}"
   project       = var.project_id
-  description   = var.marker
+  description   = local._marker
   network       = google_compute_network.gpu[each.key].id
   direction     = "INGRESS"
   source_ranges = [for subnetwork in local._subnetworks : subnetwork.ip_range if subnetwork.network == each.key]

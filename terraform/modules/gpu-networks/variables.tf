@@ -1,6 +1,7 @@
 variable "ip_block" {
   description = "Block that is cut into 16 equal ranges: the first is left for the network of the first interface, the n-th after it is that of interface n. A /12 gives each interface a /16."
   type        = string
+  default     = "10.0.0.0/12"
   nullable    = false
 
   validation {
@@ -15,16 +16,15 @@ variable "ip_block" {
 }
 
 variable "kind" {
-  description = "Kind of network, part of every name where a cluster has several; \"\" where none is said. A change gives new names to what is made for another reason."
+  description = "Kind of network, part of every name where a cluster has several; null where there is one alone. A change gives new names to what is made for another reason."
   type        = string
-  default     = ""
-  nullable    = false
+  default     = null
 }
 
 variable "marker" {
-  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is."
+  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is; by default `aiinfra-cluster=` and name_prefix."
   type        = string
-  nullable    = false
+  default     = null
 }
 
 variable "name_prefix" {

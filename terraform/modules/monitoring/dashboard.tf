@@ -1,4 +1,6 @@
 locals {
+  _cluster_id = coalesce(var.cluster_id, var.name_prefix)
+
   _by_vm        = ["metadata.system_labels.\"name\""]
   _by_direction = concat(local._by_vm, ["metric.labels.\"direction\""])
 
@@ -33,7 +35,7 @@ locals {
                   filter = join(" AND ", compact([
                     "metric.type=\"${chart.metric}\"",
                     "resource.type=\"gce_instance\"",
-                    "metadata.user_labels.\"aiinfra-cluster\"=\"${var.cluster_id}\"",
+                    "metadata.user_labels.\"aiinfra-cluster\"=\"${local._cluster_id}\"",
                     chart.only,
                   ]))
                   aggregation = {
@@ -57,7 +59,7 @@ resource "google_monitoring_dashboard" "cluster" {
   project = var.project_id
   dashboard_json = jsonencode({
     displayName  = "GPU cluster ${var.name_prefix}"
-    labels       = { aiinfra-cluster = var.cluster_id }
+    labels       = { aiinfra-cluster = local._cluster_id }
     mosaicLayout = { columns = 2 * local._width, tiles = local._tiles }
   })
 }

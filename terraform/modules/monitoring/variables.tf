@@ -1,7 +1,7 @@
 variable "cluster_id" {
-  description = "Value of the marker `aiinfra-cluster`: by this label of VMs the dashboard finds its own, and the dashboard carries it too."
+  description = "Value of the marker `aiinfra-cluster`: by this label of VMs the dashboard finds its own, and the dashboard carries it too; by default name_prefix."
   type        = string
-  nullable    = false
+  default     = null
 }
 
 variable "name_prefix" {

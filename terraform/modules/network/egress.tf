@@ -7,7 +7,7 @@ resource "google_compute_router" "new" {
   name        = "${var.name_prefix}-router-${local._in_region}"
   project     = var.project_id
   region      = var.region
-  description = var.marker
+  description = local._marker
   network     = google_compute_network.new[0].id
 
   lifecycle {

@@ -3,7 +3,7 @@ resource "google_compute_firewall" "internal" {
 
   name          = "${var.name_prefix}-internal-${local._in_network}"
   project       = var.project_id
-  description   = var.marker
+  description   = local._marker
   network       = google_compute_network.new[0].id
   direction     = "INGRESS"
   source_ranges = [var.ip_range]
@@ -30,7 +30,7 @@ resource "google_compute_firewall" "iap_ssh" {
 
   name        = "${var.name_prefix}-iap-ssh-${local._in_network}"
   project     = var.project_id
-  description = var.marker
+  description = local._marker
   network     = google_compute_network.new[0].id
   direction   = "INGRESS"
   # Identity-Aware Proxy's own range: who may come through is decided by IAM.
@@ -50,11 +50,11 @@ resource "google_compute_firewall" "iap_ssh" {
 # In a network of others, whose team has agreed to rules of ours. Each bears the marker, and
 # what is in that project beside it is left alone.
 resource "google_compute_firewall" "existing" {
-  for_each = { for rule in var.existing.rules : rule.name => rule }
+  for_each = { for rule in try(var.existing.rules, []) : rule.name => rule }
 
   name          = "${each.key}-${substr(sha256(basename(each.value.network)), 0, 8)}"
   project       = split("/", each.value.network)[1]
-  description   = var.marker
+  description   = local._marker
   network       = each.value.network
   direction     = "INGRESS"
   source_ranges = [each.value.source]

@@ -1,4 +1,6 @@
 locals {
+  _marker = coalesce(var.marker, "aiinfra-cluster=${var.name_prefix}")
+
   _is_new = var.network_config == "new_network"
 
   # A network holds one subnetwork, with one range, in one region: in another region
@@ -36,7 +38,7 @@ resource "google_compute_network" "new" {
 
   name                    = local._network_name
   project                 = var.project_id
-  description             = var.marker
+  description             = local._marker
   auto_create_subnetworks = false
   # The greatest that Google's network carries; NCCL's messages are large.
   mtu = 8896
@@ -54,7 +56,7 @@ resource "google_compute_subnetwork" "new" {
   name          = "${var.name_prefix}-primary-subnet-${local._in_region}"
   project       = var.project_id
   region        = var.region
-  description   = var.marker
+  description   = local._marker
   network       = google_compute_network.new[0].id
   ip_cidr_range = var.ip_range
   # Google's APIs and container images stay off the NAT.

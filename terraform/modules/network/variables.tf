@@ -1,16 +1,11 @@
 variable "existing" {
   description = "With the network_config existing, what is there and stays as it is: the network, as projects/P/global/networks/N, and its subnetwork, as projects/P/regions/R/subnetworks/S; and firewall rules to make: the start of the name, the network, the range that it lets in, and for each protocol the ports, none for all."
   type        = object({ network = string, subnetwork = string, rules = optional(list(object({ name = string, network = string, source = string, allow = list(object({ protocol = string, ports = list(string) })) })), []) })
-  default     = { network = "", subnetwork = "" }
-  nullable    = false
+  default     = null
 
   validation {
-    condition     = (var.network_config == "existing") == (var.existing.network != "")
-    error_message = "What exists is named with the network configuration existing and with no other; received ${jsonencode(var.existing)} with \"${var.network_config}\". Names of \"\" would pass with \"new_network\"."
-  }
-  validation {
-    condition     = var.network_config == "existing" || length(var.existing.rules) == 0
-    error_message = "A network that is made has rules of its own; received ${jsonencode(var.existing.rules[*].name)} with \"${var.network_config}\". rules = [] would pass."
+    condition     = (var.network_config == "existing") == (var.existing != null)
+    error_message = "What exists is named with the network configuration existing and with no other; received ${jsonencode(var.existing)} with \"${var.network_config}\". null would pass with \"new_network\"."
   }
 }
 
@@ -27,9 +22,9 @@ variable "ip_range" {
 }
 
 variable "marker" {
-  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is."
+  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is; by default `aiinfra-cluster=` and name_prefix."
   type        = string
-  nullable    = false
+  default     = null
 }
 
 variable "name_prefix" {
@@ -41,6 +36,7 @@ variable "name_prefix" {
 variable "network_config" {
   description = "default_network: look up the network \"default\" and make nothing. existing: hand on what is named and make nothing. new_network: make a network."
   type        = string
+  default     = "new_network"
   nullable    = false
 
   # Without this rule any other word would look up the default network.

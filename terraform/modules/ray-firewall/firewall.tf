@@ -1,4 +1,6 @@
 locals {
+  _marker = coalesce(var.marker, "aiinfra-cluster=${var.name_prefix}")
+
   # Names end with a hash of the network: the provider would try to move a rule to
   # another one, which Google refuses.
   _in_network = substr(sha256(basename(var.network)), 0, 8)
@@ -13,7 +15,7 @@ locals {
 resource "google_compute_firewall" "allow" {
   name                    = "${var.name_prefix}-ray-allow-${local._in_network}"
   project                 = var.project_id
-  description             = var.marker
+  description             = local._marker
   network                 = var.network
   direction               = "INGRESS"
   priority                = local._before_all_others.allow
@@ -29,7 +31,7 @@ resource "google_compute_firewall" "allow" {
 resource "google_compute_firewall" "deny" {
   name                    = "${var.name_prefix}-ray-deny-${local._in_network}"
   project                 = var.project_id
-  description             = var.marker
+  description             = local._marker
   network                 = var.network
   direction               = "INGRESS"
   priority                = local._before_all_others.deny

@@ -1,7 +1,7 @@
 variable "marker" {
-  description = "Description of both rules: the marker `aiinfra-cluster=ID`, and where the state is."
+  description = "Description of both rules: the marker `aiinfra-cluster=ID`, and where the state is; by default `aiinfra-cluster=` and name_prefix."
   type        = string
-  nullable    = false
+  default     = null
 }
 
 variable "name_prefix" {

@@ -1,4 +1,6 @@
 locals {
+  _marker = coalesce(var.marker, "aiinfra-cluster=${var.name_prefix}")
+
   _is_default = !var.service_account.create && var.service_account.email == null
 
   # The domain of the account's address. A domain-scoped project turns around:
@@ -25,7 +27,7 @@ resource "google_service_account" "nodes" {
   account_id   = "${var.name_prefix}-${var.account.suffix}"
   project      = var.project_id
   display_name = "${var.account.bearer} of the cluster ${var.name_prefix}"
-  description  = var.marker
+  description  = local._marker
 }
 
 resource "google_project_iam_member" "nodes" {
@@ -54,7 +56,7 @@ resource "google_project_iam_member" "secrets" {
 
   condition {
     title       = "secret ${each.value}"
-    description = var.marker
+    description = local._marker
     expression  = "resource.name.startsWith(\"projects/${data.google_project.secrets[0].number}/secrets/${each.value}/\")"
   }
 }

@@ -16,9 +16,9 @@ variable "account" {
 }
 
 variable "marker" {
-  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is."
+  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is; by default `aiinfra-cluster=` and name_prefix."
   type        = string
-  nullable    = false
+  default     = null
 }
 
 variable "name_prefix" {
@@ -43,8 +43,9 @@ variable "secrets" {
 variable "service_account" {
   description = "create = true makes an account with the least roles; else the given email is used as it is, or with none the project's default compute account."
   type = object({
-    create = bool
+    create = optional(bool, false)
     email  = optional(string)
   })
+  default  = { create = true }
   nullable = false
 }

@@ -1,7 +1,9 @@
 locals {
+  _cluster_id = coalesce(var.cluster_id, var.name_prefix)
+
   # Everything that differs between clusters; the script is the same text for all.
   _config = {
-    cluster_id  = var.cluster_id
+    cluster_id  = local._cluster_id
     name_prefix = var.name_prefix
     state       = var.state_folder
     mounts      = var.mounts
@@ -14,7 +16,7 @@ locals {
     notebook    = var.startup.notebook
     ray         = var.startup.ray
     secrets     = length(var.secrets) == 0 ? null : var.secrets
-    has_command = var.command != ""
+    has_command = var.command != null
     restart     = var.startup.restart
     # Google's API says when a VM ends, its metadata server does not.
     max_run_seconds = var.startup.max_run_seconds
@@ -62,6 +64,6 @@ locals {
     },
     # Whoever may use the project's Compute Engine may use the notebook.
     var.startup.notebook ? { proxy-mode = "project_editors" } : {},
-    var.command == "" ? {} : { aiinfra-startup-command = var.command },
+    var.command == null ? {} : { aiinfra-startup-command = var.command },
   )
 }

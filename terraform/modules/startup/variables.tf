@@ -1,19 +1,19 @@
 variable "cluster_id" {
-  description = "Value of the marker `aiinfra-cluster`, which the VM is told."
+  description = "Value of the marker `aiinfra-cluster`, which the VM is told; by default name_prefix."
   type        = string
-  nullable    = false
+  default     = null
 }
 
 variable "command" {
-  description = "The user's shell command, which runs last; empty for none. A plan does not show it, as people put tokens there."
+  description = "The user's shell command, which runs last; null for none. A plan does not show it, as people put tokens there."
   type        = string
-  nullable    = false
+  default     = null
   sensitive   = true
 
   # A quarter of what Google takes as a VM's metadata. Base64 has 4 characters for 3 bytes.
   validation {
-    condition     = floor(length(trim(base64encode(var.command), "=")) * 3 / 4) <= 131072
-    error_message = "A command has at most 131072 bytes; received ${nonsensitive(floor(length(trim(base64encode(var.command), "=")) * 3 / 4))}. A script among the copied files would pass."
+    condition     = var.command == null ? true : floor(length(trim(base64encode(var.command), "=")) * 3 / 4) <= 131072
+    error_message = "A command has at most 131072 bytes; received ${nonsensitive(floor(length(trim(base64encode(coalesce(var.command, " ")), "=")) * 3 / 4))}. A script among the copied files would pass."
   }
 }
 
@@ -23,6 +23,7 @@ variable "files" {
     object = optional(string)
     sha256 = optional(string)
   })
+  default  = {}
   nullable = false
 
   validation {
@@ -44,6 +45,7 @@ variable "mounts" {
     type        = string
     options     = string
   }))
+  default  = []
   nullable = false
 
   validation {
@@ -78,6 +80,7 @@ variable "name_prefix" {
 variable "secrets" {
   description = "What the command gets from Secret Manager: a variable's name and the version's resource, projects/P/secrets/S/versions/V. The VM reads the values itself."
   type        = list(object({ name = string, resource = string }))
+  default     = []
   nullable    = false
 
   validation {
@@ -89,14 +92,14 @@ variable "secrets" {
 variable "startup" {
   description = "What is set up on each VM: where copied files go, the GPUs and the number of network interfaces that must be there, the Local SSDs that the machine type has (0 where that is not known), what NCCL uses between VMs (kind tcp, tcpxo or gib; the GPUs' interfaces; the plugin's image or Debian package, its daemon's image), ssh between the VMs, the notebook, the Ops Agent, Ray by version, when the command is begun again (restart: never, on-failure, always), after how long Google ends the VM and how many seconds before that the command is told (120 where it is null), whether the image's own updates go on while nothing runs, how they go out (a proxy and what is reached without it, certificates in PEM that count beside the public ones, below which URL packages of all hosts but Google's are, an index of Python packages), and after how many seconds without work the VMs power themselves off."
   type = object({
-    files_destination = string
+    files_destination = optional(string, "/usr/aiinfra/copy")
     gpus              = optional(object({ count = number, accelerator = string }))
-    interfaces        = number
+    interfaces        = optional(number, 1)
     local_ssds        = optional(number, 0)
     node_ssh          = optional(bool, true)
     fabric            = optional(object({ kind = string, interfaces = number, plugin = optional(string), daemon = optional(string) }))
-    notebook          = bool
-    ops_agent         = bool
+    notebook          = optional(bool, true)
+    ops_agent         = optional(bool, true)
     ray               = optional(object({ version = string }))
     restart           = optional(string, "never")
     max_run_seconds   = optional(number)
@@ -105,6 +108,7 @@ variable "startup" {
     os_updates        = optional(bool, true)
     outbound          = optional(object({ proxy = optional(string), no_proxy = optional(string), certificates = optional(string), apt_mirror = optional(string), pip_index = optional(string) }))
   })
+  default  = {}
   nullable = false
 
   validation {
@@ -142,15 +146,19 @@ variable "startup" {
 }
 
 variable "state_folder" {
-  description = "The deployment's folder in its bucket, where the archive and Ray's lease are; folder without slashes at its ends."
+  description = "The deployment's folder in its bucket, where the archive and Ray's lease are; folder without slashes at its ends. Without it VMs have no agent, and so no ranks, no jobs and no ssh between them."
   type = object({
     bucket = string
     folder = string
   })
-  nullable = false
+  default = null
 
   validation {
-    condition     = can(regex("^[^/]", var.state_folder.folder)) && can(regex("[^/]$", var.state_folder.folder))
-    error_message = "A folder neither begins nor ends with a slash, and is not empty; received \"${var.state_folder.folder}\". \"train-deployment\" would pass."
+    condition     = var.state_folder == null ? true : can(regex("^[^/](.*[^/])?$", var.state_folder.folder))
+    error_message = "A folder neither begins nor ends with a slash, and is not empty; received ${jsonencode(var.state_folder)}. folder = \"train-deployment\" would pass."
+  }
+  validation {
+    condition     = var.state_folder != null || (var.files.object == null && var.startup.ray == null && var.startup.idle_seconds == null)
+    error_message = "Files, Ray and the end of idle VMs rest on the deployment's folder; received null with ${jsonencode({ files = var.files, ray = var.startup.ray, idle_seconds = var.startup.idle_seconds })}. { bucket = \"my-bucket\", folder = \"train-deployment\" } would pass."
   }
 }

@@ -112,7 +112,6 @@ def test_a_group_of_vms_gets_its_networks_and_its_boot_disk() -> None:
     made = _variables(NETWORK_CONFIG="multi_nic_network")
 
     assert [(one["nic_type"], one["mtu"]) for one in made["gpu_networks"]] == 8 * [("GVNIC", 8244)]
-    assert made["startup"]["interfaces"] == 9
     assert made["startup"]["gpus"] == {"count": 4, "accelerator": "nvidia-z900"}
     assert made["boot_disk"]["type"] == "hyperdisk-balanced"
 

@@ -67,3 +67,17 @@ run "a_part_may_be_a_folder_in_a_folder_and_nothing_beside_it" {
     error_message = "It is ${jsonencode([{ for part, role in google_storage_bucket_iam_member.access : part => role.role }, google_storage_bucket_iam_member.access["jobs/files"].condition[0].expression])}."
   }
 }
+
+run "without_a_folder_nobody_gets_access_to_one" {
+  command = plan
+
+  variables {
+    files        = {}
+    state_folder = null
+  }
+
+  assert {
+    condition     = length(google_storage_bucket_iam_member.access) == 0 && jsonencode(output.archive) == jsonencode({ object = null, sha256 = null })
+    error_message = "It is ${jsonencode([google_storage_bucket_iam_member.access, output.archive])}."
+  }
+}

@@ -14,6 +14,20 @@ run "vms_may_use_the_objects_of_exactly_these_buckets" {
   }
 }
 
+run "without_a_state_no_bucket_hides_one" {
+  command = plan
+
+  variables {
+    gcs_mounts   = [{ bucket = "state", path = "/mnt/state" }]
+    state_folder = null
+  }
+
+  assert {
+    condition     = alltrue([for role in google_storage_bucket_iam_member.mounts : length(role.condition) == 0])
+    error_message = "It is ${jsonencode(google_storage_bucket_iam_member.mounts)}."
+  }
+}
+
 run "mounts_are_told_by_the_storage_contract_in_order" {
   command = plan
 

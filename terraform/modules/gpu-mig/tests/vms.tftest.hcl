@@ -37,6 +37,27 @@ run "the_group_is_named_marked_not_waited_for_and_leaves_running_vms_alone" {
   }
 }
 
+run "a_group_is_marked_by_its_own_name_and_in_the_region_of_its_zone" {
+  command = plan
+
+  variables {
+    cluster_id        = null
+    marker            = null
+    metadata_identity = null
+    region            = null
+  }
+
+  assert {
+    condition = alltrue([
+      google_compute_instance_group_manager.gpu.description == "aiinfra-cluster=train",
+      google_compute_instance_template.gpu.labels.aiinfra-cluster == "train",
+      google_compute_instance_template.gpu.region == "us-central1",
+      nonsensitive(google_compute_instance_template.gpu.metadata.startup-script) == "true",
+    ])
+    error_message = "It is ${jsonencode([google_compute_instance_group_manager.gpu.description, google_compute_instance_template.gpu.labels, google_compute_instance_template.gpu.region])}."
+  }
+}
+
 run "vms_boot_the_image_from_the_disk_that_was_asked_for_with_labels_and_marker" {
   command = plan
 

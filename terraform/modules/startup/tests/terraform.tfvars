@@ -1,5 +1,5 @@
 cluster_id   = "3f9c2a71"
-command      = ""
+command      = null
 files        = {}
 mounts       = []
 name_prefix  = "train"

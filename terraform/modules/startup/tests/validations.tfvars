@@ -24,6 +24,7 @@ refuses = {
   a_restart_that_is_unknown              = { startup = merge(var.startup, { restart = "sometimes" }) }
   a_folder_that_begins_with_a_slash      = { state_folder = { bucket = "my-bucket", folder = "/train-deployment" } }
   a_folder_that_ends_with_a_slash        = { state_folder = { bucket = "my-bucket", folder = "train-deployment/" } }
+  ray_without_a_folder                   = { state_folder = null, startup = merge(var.startup, { ray = { version = "2.60.0" } }) }
   no_folder                              = { state_folder = { bucket = "my-bucket", folder = "" } }
   a_secret_without_its_version           = { secrets = [{ name = "TOKEN", resource = "projects/my-project/secrets/token" }] }
   half_a_local_ssd                       = { startup = merge(var.startup, { local_ssds = 0.5 }) }

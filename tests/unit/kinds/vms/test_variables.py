@@ -49,7 +49,7 @@ NETWORK_CONFIG=new_network VM_TYPE=a3-megagpu-8g
 NETWORK_CONFIG=multi_nic_network VM_TYPE=a3-ultragpu-8g => network_config "multi_nic_network"
     | gpu_networks.0 {"mtu": 8896, "nic_type": "GVNIC", "subnets": 1, "profile": null}
     | gpu_networks.1 {"mtu": 8896, "nic_type": "MRDMA", "subnets": 8, "profile": "vpc-roce"}
-    | startup.gpus {"count": 8, "accelerator": "nvidia-h200-141gb"} | startup.interfaces 10
+    | startup.gpus {"count": 8, "accelerator": "nvidia-h200-141gb"}
     | startup.fabric.kind "gib" | startup.fabric.interfaces 8 | startup.fabric.daemon null
 NETWORK_CONFIG=multi_nic_network VM_TYPE=a3-highgpu-8g => startup.fabric
     {"kind": "tcp", "interfaces": 0, "plugin": null, "daemon": null}
@@ -58,7 +58,7 @@ NETWORK_CONFIG=multi_nic_network VM_TYPE=a2-highgpu-8g => startup.fabric
 NETWORK_CONFIG=multi_nic_network VM_TYPE=a3-megagpu-8g
     => startup.fabric.kind "tcpxo" | startup.fabric.interfaces 8
 NETWORK_CONFIG=multi_nic_network VM_TYPE=e2-standard-8 => startup.fabric null
-VM_TYPE=a9-highgpu-8g => startup.gpus null | startup.interfaces 1
+VM_TYPE=a9-highgpu-8g => startup.gpus null
 
 # GPUs are attached to N1 machines, and to no other, known or not.
 VM_TYPE=n1-standard-8 ACCELERATOR_TYPE=nvidia-tesla-t4 GPU_COUNT=2
@@ -92,7 +92,7 @@ GCS_MOUNT_LIST=my-data:/mnt/data GCS_OPTIONS=ro=false => gcs_mounts [
 
 # What is set up on a VM follows the settings.
 => state_folder {"bucket": "state", "folder": "clusters/np-deployment"} | resize_requests {}
-    | files {"archive": null, "sha256": null} | startup_command "" | startup.ray null
+    | files {"archive": null, "sha256": null} | startup_command null | startup.ray null
     | startup.ops_agent true | startup.notebook true
     | startup.files_destination "/usr/aiinfra/copy"
 ORCHESTRATOR_TYPE=ray RAY_VERSION=2.60.0 => startup.ray {"version": "2.60.0"}
@@ -128,7 +128,6 @@ def test_subnetworks_that_exist_have_their_types() -> None:
         "rules": [],
     }
     assert made["gpu_networks"] == []
-    assert made["startup"]["interfaces"] == 10
     assert made["startup"]["fabric"]["kind"] == "gib"
     archive = Archive(path=Path("folder/0a1b.tar.gz"), sha256="0a1b", count=2, size=10)
     requests = {"np-3": ResizeRequestSpec(count=2, run_seconds=86400)}

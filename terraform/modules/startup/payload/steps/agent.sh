@@ -22,6 +22,7 @@ make_host_keys() {
 run() {
   local lacking=""
   make_host_keys || lacking="the host keys of sshd: nobody can come by ssh"
+  [[ -n $(setting state.bucket) ]] || skip "the VMs share no folder (state_folder): no ranks, no jobs, no ssh between them"
   # Who jobs run as: nobody's administrator (ADR 54).
   make_user aiinfra-job 881 /var/lib/aiinfra-job/.home || lacking="the user aiinfra-job: no jobs"
   set_up_node_ssh || lacking="ENABLE_NODE_SSH: no ssh between the nodes, see above"
