@@ -210,8 +210,10 @@ def check_scenario(scenario: str) -> None:
     try:
         scenarios.parse(scenario)
     except ValueError as error:
+        # All that there are follow behind it; `fix` has those that are near, if any is.
+        why = str(error).partition(";")[0]
         raise UnknownScenario(
-            f"The scenario {scenario!r} can't be rehearsed", why=str(error), fix=_meant(scenario)
+            f"The scenario {scenario!r} can't be rehearsed", why=why, fix=_meant(scenario)
         ) from error
 
 

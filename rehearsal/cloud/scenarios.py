@@ -98,7 +98,7 @@ def parse(text: str) -> frozenset[str]:
     """
     names = frozenset(filter(None, (name.strip() for name in text.split(","))))
     for name in sorted(names - SCENARIOS.keys()):
-        raise ValueError(f"there is no scenario {name!r}")
+        raise ValueError(f"there is no scenario {name!r}; there are {', '.join(SCENARIOS)}")
     return names
 
 
