@@ -280,7 +280,7 @@ def rehearsed(
         environment = session.environment(cloud.base_url, folder, base)
         rehearsal = Rehearsal(folder, environment, log, not real, cloud)
         if not real and not real_provider.in_use():
-            stack.enter_context(attached.on_path(folder / "bin", rehearsal.environ))
+            stack.enter_context(attached.on_path(folder / "attached", rehearsal.environ))
         yield rehearsal
 
 
