@@ -27,9 +27,8 @@ LEFT: Final[Mapping[str, Mapping[str, str]]] = {
         "in an error's metadata, as Google sends it": "zonesAvailable",
         "a kind of member of a policy": "projectEditor projectOwner projectViewer",
         _OBJECTS: "claimName claimRef containerStatuses exitCode initContainerStatuses"
-        " lastTransitionTime nodeName ownerReferences persistentVolumeClaim"
-        " persistentVolumeReclaimPolicy podSets queueName stopPolicy volumeClaimTemplates"
-        " volumeHandle volumeName",
+        " lastTransitionTime nodeName persistentVolumeClaim persistentVolumeReclaimPolicy queueName"
+        " stopPolicy volumeClaimTemplates volumeHandle volumeName",
     },
     "values": {},
     "paths": {
