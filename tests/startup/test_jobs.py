@@ -521,6 +521,24 @@ def test_what_looks_like_a_waste_of_machines_is_told_and_taken_back(
     assert world.course("late-1")["state"] == "succeeded", "nothing is ended by it"
 
 
+def test_the_daemon_of_tcpxo_uses_no_gpu_for_a_job(world: World, driver: Path) -> None:
+    fabric = {"kind": "tcpxo", "interfaces": 8, "plugin": "1.0.8", "daemon": "1.0.14"}
+    config = {"gpus": {"count": 8}, "fabric": fabric}
+    (world.programs / "config.json").write_text(json.dumps(config))
+    docker = driver.with_name("docker")
+    docker.write_text("#!/bin/sh\nprintf 'PID\\n4711\\n'\n")
+    docker.chmod(0o755)
+    driver.write_text("4711\n")  # which the driver names on each GPU
+    world.group("vm-1")
+
+    world.submit("idle-1", "sleep", "900")
+    test_agents._wait(lambda: "its machines uses" in world.course("idle-1").get("why", ""))
+    driver.write_text("4711\n4712\n")
+    test_agents._wait(lambda: "use their GPUs now" in str(world.course("idle-1")["events"]))
+    world.cancel("idle-1")
+    assert world.over("idle-1")["state"] == "cancelled"
+
+
 @pytest.mark.parametrize("silenced", ["meets", "says_no", "alone", "driver_fails"])
 def test_nothing_is_told_of_a_job_that_is_in_order(
     world: World, driver: Path, silenced: str

@@ -133,13 +133,17 @@ class Guard:
         """Whether a process computes on a GPU of this VM; None where the driver does not say.
 
         The driver knows those in containers, too; an open /dev/nvidia0 may be one that watches.
+        TCPXO's daemon, which has all of them in use all the time, does not count.
         """
         command = ["nvidia-smi", "--query-compute-apps=pid", "--format=csv,noheader"]
+        daemon = ["docker", "top", "aiinfra-rxdm", "-eo", "pid"]
+        has_daemon = (configuration.value("fabric") or {}).get("kind") == "tcpxo"
         try:
             done = programs.ask(command, _SECONDS)
+            own = programs.ask(daemon, _SECONDS).stdout.split() if has_daemon else []
         except (OSError, subprocess.SubprocessError):
             return None
-        return None if done.returncode else bool(done.stdout.strip())
+        return None if done.returncode else bool(set(done.stdout.split()) - set(own))
 
 
 def _connections(table: Path) -> Iterator[tuple[int, str]]:
