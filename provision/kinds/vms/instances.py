@@ -72,9 +72,8 @@ class Vm:
     bound: bool = False  # whether it is bound to its reservation, and so to the hosts of that
     # whether Google starts it again when its host was maintained, or has failed
     restarts: bool = False
-    lives: float = (
-        0.0  # seconds from a start until Google deletes it, of which `remaining` are left
-    )
+    # seconds from a start until Google deletes it, of which `remaining` are left
+    lives: float = 0.0
 
     @classmethod
     def of(cls, instance: Mapping[str, Any], clock: Clock) -> Self:
