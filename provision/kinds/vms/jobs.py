@@ -27,6 +27,7 @@ from provision.kinds import connection, job_folder
 from provision.kinds.job_folder import JobFolder
 from provision.kinds.vms import agent
 from provision.screens import amounts, layout
+from provision.settings.choices import KIND
 from provision.state import objects
 from provision.state.objects import Stored, Writer
 
@@ -190,7 +191,7 @@ class VmJobs(Jobs):
         folder = f"{_HOME}/{job.name}"
         line = f"sudo docker exec -it {_CONTAINER} {shlex.join(shell(folder))}" if job.image else ""
         line = line or f'cd {folder} && exec "$SHELL" -l'
-        on_ray = record.settings.get("ORCHESTRATOR_TYPE") == "ray"
+        on_ray = record.settings.get(KIND) == "ray"
         return WayIn(
             where=name,
             folder=folder,
