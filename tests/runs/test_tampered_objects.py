@@ -65,6 +65,7 @@ OF_VMS: Final = (
     Thing("vms/results/{}/{}.json", {"state": ""}, ("x", "x")),
     Thing("vms/roster.json", {"members": [{"name": "", "rank": 0, "account": ""}]}),
     Thing("ray/jobs.json", {"jobs": [{"name": "x", "state": "RUNNING", "since": ""}]}),
+    Thing("vms/slurm/nodes.json", {"at": 1.0, "head": "x", "nodes": [{"name": "", "state": ""}]}),
 )
 OF_PODS: Final = (
     Thing("jobs/cancelled/{}", None, ("train-1",)),

@@ -167,6 +167,9 @@ COURSE = {
 }
 ON_RAY = {"jobs": [{"name": "raysubmit_x", "state": "RUNNING", "since": 1764000000.5}]}
 
+QUEUE_NODE = {"name": "np-vm-1", "state": "mixed", "reason": "", "gpus": 8, "gpus_in_use": 3}
+QUEUE = {"at": 1.0, "head": "np-vm-1", "nodes": [QUEUE_NODE]}
+
 STORED = stored.found()
 DONE = {"at": "2026-11-28T20:00:00Z", "action": "Create", "version": "0.1.0"}
 DONE |= {"who": "me@laptop", "ended": "done", "hourly": "3.97"}
@@ -190,6 +193,7 @@ SAMPLES: dict[str, tuple[Any, dict[str, Any]]] = {
     "vms/members/{}.json": ({"name": "np-vm-1"}, {}),
     "vms/results/{}/{}.json": (ANSWER, {}),
     "vms/roster.json": (ROSTER, {}),
+    "vms/slurm/nodes.json": (QUEUE, {}),
     "ray/jobs.json": (ON_RAY, {}),
     "pods/jobs/{}/began.json": ({"began": 1.0, "why": "x"}, {}),
     "pods/jobs/{}/attempts/{}": ("", {}),
