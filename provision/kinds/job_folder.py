@@ -13,7 +13,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
@@ -85,6 +85,8 @@ class JobFolder:
                 "name": named,
                 "command": list(spec.command),
                 "nodes": spec.nodes,
+                "gpus": spec.gpus,
+                "array": spec.array and asdict(spec.array),
                 "restarts": spec.restarts,
                 "restart_on": spec.restart_on or "",
                 "seconds": spec.seconds,
