@@ -17,7 +17,7 @@ from provision.kinds import status as common
 from provision.kinds.vms import agent, flex_start, instances, out_of_date, startup, trouble
 from provision.lifecycle import pricing
 from provision.screens.layout import counted
-from provision.settings.choices import KIND, NetworkConfig
+from provision.settings.choices import KIND, NetworkConfig, called
 from provision.spec import capacity
 from provision.spec.capacity import Mode
 from provision.spec.pools import Group, Pool, Size
@@ -103,7 +103,7 @@ def look(
         ready=sum(vm.is_ready for vm in vms),
     )
     return vm_status.VmGroup(
-        words="Ray cluster" if asked.get(KIND) == "ray" else "VM group",
+        words=called(asked.get(KIND)),
         trouble=(*trouble.found(case), *happened.storms(happenings, clock)),
         happened=happened.within_a_day(happenings, clock, "VM"),
         waiting=tuple(trouble.waiting(case)),
