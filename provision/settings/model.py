@@ -36,12 +36,13 @@ from provision.settings.gke import (
     SystemPool,
     TheSystemPool,
 )
-from provision.settings.job_options import JobOptions
+from provision.settings.job_options import ArrayText, JobOptions
 from provision.settings.pairs import Environment, Labels, Metadata, Secrets
 from provision.settings.resource_paths import owners
 from provision.settings.storage import BucketOptions, CacheSize, Mounts, Shares
 
 _GKE = (Orchestrator.GKE,)
+_IN_PARTS = (Orchestrator.SLURM, Orchestrator.GKE)
 _ALL_BUT_RAY = (Orchestrator.NONE, Orchestrator.SLURM, Orchestrator.GKE)
 
 
@@ -652,8 +653,8 @@ class Settings(BaseSettings):
     # --- Jobs
     job_options: JobOptions | None = _for_program(
         "Options that each Run has, those of its command line before them: `--name`, `--nodes`,"
-        " `--time`, `--restarts`, `--restart-on`, `--setup`, `--wait`, `--image`, and on GKE"
-        " `--machine`, `--queue` and `--priority`.",
+        " `--gpus`, `--array`, `--time`, `--restarts`, `--restart-on`, `--setup`, `--wait`,"
+        " `--image`, and on GKE `--machine`, `--queue` and `--priority`.",
         "--nodes 4 --time 2h",
     )
     job_command: values.ShellLine | None = _for_program(
@@ -670,6 +671,8 @@ class Settings(BaseSettings):
     # --- Run's own, which JOB_OPTIONS may have as well
     job_name: values.JobName | None = _option("Run --name", "train")
     job_nodes: values.Count | None = _option("Run --nodes", "2", only_with=_ALL_BUT_RAY)
+    job_gpus: values.Count | None = _option("Run --gpus", "1", only_with=_IN_PARTS)
+    job_array: ArrayText | None = _option("Run --array", "0-63", only_with=_IN_PARTS)
     job_time: values.Seconds | None = _option("Run --time", "12h")
     job_restarts: values.Nodes = _option("Run --restarts", "3", 0)
     job_restart_on: values.JobRestartWord | None = _option("Run --restart-on", "any")

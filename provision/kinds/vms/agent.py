@@ -215,6 +215,14 @@ def accounts(folder: StateFolder) -> Mapping[str, str]:
     return _accounts(folder.read(_ROSTER) or ())
 
 
+def named(folder: StateFolder, number: str) -> str:
+    """The name of the VM of this number; "" if nobody has heard of it."""
+    roster = folder.read(_ROSTER) or ()
+    return next(
+        (json_object.text(it.get("name")) for it in roster if it.get("instance_id") == number), ""
+    )
+
+
 def _seats(roster: Iterable[Mapping[str, Any]]) -> Mapping[str, Seat]:
     return {
         str(it.get("name")): Seat(

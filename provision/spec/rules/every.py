@@ -39,12 +39,17 @@ _ON_GKE: Final = {
     "disable_ops_agent": "GKE has metrics and logs of its own",
 }
 """VMs' setting -> what a GKE cluster has in its place."""
+_WHOLE: Final = "a group of VMs runs one job at a time, on whole machines"
+_NUM_GPUS: Final = "on Ray, a job's tasks go to all VMs, and each says what it needs (num_gpus)"
 _INSTEAD: Final = {
+    Orchestrator.NONE: {"job_gpus": _WHOLE, "job_array": _WHOLE},
     Orchestrator.GKE: _ON_GKE,
     Orchestrator.RAY: {
         "job_image": "on Ray, a job runs in the VMs' own Ray",
         "job_setup": "on Ray, packages are Ray's to install: ray.init(runtime_env={'pip': [...]})",
-        "job_nodes": "on Ray, a job's tasks go to all VMs, and each says what it needs (num_gpus)",
+        "job_nodes": _NUM_GPUS,
+        "job_gpus": _NUM_GPUS,
+        "job_array": _NUM_GPUS,
     },
     Orchestrator.SLURM: {
         "job_image": "a container is made by root, and Slurm runs a job as a user who is not root",
