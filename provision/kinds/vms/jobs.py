@@ -196,6 +196,10 @@ class VmJobs(Jobs):
             if not self._is_over(it) and (every or not self._jobs.ends_cluster(it))
         ]
 
+    def others(self) -> Sequence[Job]:
+        """Those on Ray, or by Slurm."""
+        return list(self._others().values())
+
     def log(self, job: Job, attempt: int, rank: int, after: int) -> Iterator[tuple[int, bytes]]:
         """The pieces, in their order."""
         return self._jobs.log(job, attempt, rank, after)
