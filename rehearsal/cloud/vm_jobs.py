@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shutil
 import tarfile
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -104,7 +105,7 @@ class Run:
         denied = denied or self._shut(spec.get("mounts") or [], living[0][1])
         if denied:
             return self._failed(course | started, spec, 0, None, denied, [], final=True)
-        self._begin(spec, number, wanted, on_ray=on_ray)
+        self._begin(spec, number, [it["name"] for it in nodes], on_ray=on_ray)
         return course | started | {"began": began, "ends": ends, "since": begins, "failure": None}
 
     def _shut(self, mounts: list[Resource], vm: Resource) -> str:
@@ -127,20 +128,25 @@ class Run:
                 )
         return ""
 
-    def _begin(self, spec: Resource, attempt: int, nodes: int, *, on_ray: bool) -> None:
+    def _begin(self, spec: Resource, attempt: int, vms: list[str], *, on_ray: bool) -> None:
         """Begin the programs of an attempt, if they are really run."""
         place = self._request.place
         is_wanted = real_programs.SCENARIO in self._request.scenarios and place is not None
-        why_not = real_programs.refusal(nodes, spec["image"], on_ray=on_ray)
+        why_not = real_programs.refusal(len(vms), spec["image"], on_ray=on_ray)
         self._kept["real"] = ""
         self._kept["untried"] = why_not if is_wanted else "" if why_not else real_programs.HINT
         if why_not or not is_wanted or place is None:
             return
         name, archive = spec["name"], self._archive(spec)
-        env = spec["env"] | ({} if self._index is None else {"JOB_INDEX": str(self._index)})
-        wanted = real_programs.Wanted(name, attempt, spec["command"], nodes, env, archive)
-        folder = place / real_programs.PLACE / self._folder.rpartition("/")[2] / name
-        folder /= "" if self._index is None else f"task-{self._index}"
+        env, folder = (
+            spec["env"],
+            place / real_programs.PLACE / self._folder.rpartition("/")[2] / name,
+        )
+        if attempt == 1 and self._index in {None, (spec.get("array") or {}).get("first")}:
+            shutil.rmtree(folder, ignore_errors=True)
+        if self._index is not None:  # tasks share the folder of their VM
+            env, folder = env | {"JOB_INDEX": str(self._index)}, folder / vms[0]
+        wanted = real_programs.Wanted(name, attempt, spec["command"], len(vms), env, archive)
         try:
             self._kept["real"] = real_programs.begin(wanted, folder)
         except (OSError, tarfile.TarError) as error:
