@@ -109,3 +109,23 @@ def test_jobs_that_fit_run_side_by_side_and_one_that_does_not_says_what_it_waits
     assert rehearsal.run("Cancel", behind=("a", "b", "c")).code == 0
     runs = job_of(rehearsal.run("Jobs", behind=("d",)))
     assert (runs["state"], len(runs["machines"])) == ("running", 2)
+
+
+@pytest.mark.slow(
+    sibling="::test_a_sweep_that_is_followed_ends_as_its_tasks_do_and_claims_nothing_that_was_not_run"
+)
+def test_the_tasks_of_a_sweep_are_really_run_if_somebody_asks_for_that(
+    standing: Rehearse, folder: Path
+) -> None:
+    rehearsal = _standing(standing, scenario="run-programs")
+    line = "echo $JOB_INDEX >>mine; exit $((JOB_INDEX == 5 ? 3 : 0))"
+    options = (f"--copy={folder}", "--name=sweep", "--array=4-9", "--gpus=1")
+    ended = rehearsal.run("Run", *options, behind=("--", "bash", "-c", line))
+    assert ended.code == 8, ended.said
+    job = job_of(ended)
+    assert (job["tasks"]["succeeded"], job["tasks"]["which_failed"]) == (5, [5])
+    assert (job["failure"]["rank"], job["failure"]["exit_code"]) == (5, 3)
+    behind = ("sweep", "mine", str(rehearsal.folder / "here"))
+    fetched = rehearsal.run("Fetch", "--rank=4", behind=behind)
+    assert fetched.code == 0, fetched.said
+    assert "4" in (rehearsal.folder / "here" / "mine").read_text().split()
