@@ -22,7 +22,7 @@ NAMES: Final = (
     *("restarts", "restart-on", "image", "machine", "queue", "priority"),
 )
 _ARRAY: Final = re.compile(r"([0-9]{1,9})-([0-9]{1,9})(?:%([0-9]{1,9}))?")
-_MOST_TASKS: Final = 1000
+MOST_TASKS: Final = 1000
 """As many as Slurm has, and as high as it counts, if nobody says more (MaxArraySize)."""
 _FIELDS: Final = {f"--{name}": f"job_{name.replace('-', '_')}" for name in NAMES}
 
@@ -55,12 +55,12 @@ class JobArray:
         array = cls(int(found[1]), int(found[2]), None if found[3] is None else int(found[3]))
         if array.tasks < 1 or array.most == 0:
             raise InvalidValueError("has no task", "LAST is FIRST or more, and MOST at least 1")
-        if array.last > _MOST_TASKS or array.tasks > _MOST_TASKS:
+        if array.last > MOST_TASKS or array.tasks > MOST_TASKS:
             raise InvalidValueError(
                 "asks for more than a job can have",
-                f"it has at most {_MOST_TASKS} tasks, the last of them no more than {_MOST_TASKS}:"
+                f"it has at most {MOST_TASKS} tasks, the last of them no more than {MOST_TASKS}:"
                 " let each do several, or run it several times",
-                fix=f"0-{_MOST_TASKS - 1}",
+                fix=f"0-{MOST_TASKS - 1}",
             )
         return array
 

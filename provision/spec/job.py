@@ -15,7 +15,7 @@ from provision.errors import SettingsError
 from provision.settings import pairs
 from provision.settings.choices import KIND, Priority, RestartOn, asking_for
 from provision.settings.gke import LOCAL_QUEUE
-from provision.settings.job_options import JobArray
+from provision.settings.job_options import MOST_TASKS, JobArray
 from provision.settings.storage import JobMount
 from provision.spec import packages, pools
 
@@ -171,7 +171,9 @@ def array_of(asked: Mapping[str, Any]) -> JobArray | None:
     """The tasks of a job that was asked for; None for a job without them."""
     found = json_object.inner(asked.get("array"))
     first, last, most = (json_object.whole(found.get(it)) for it in ("first", "last", "most"))
-    return None if first is None or last is None else JobArray(first, last, most)
+    if first is None or last is None or not 0 <= first <= last <= MOST_TASKS:
+        return None
+    return JobArray(first, last, most)
 
 
 def referred(asked: Mapping[str, Any]) -> dict[str, str]:

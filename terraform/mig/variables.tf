@@ -256,6 +256,7 @@ variable "startup" {
     node_ssh          = optional(bool, true), notebook = optional(bool, true), ops_agent = optional(bool, true), os_updates = optional(bool, true)
     fabric            = optional(object({ kind = string, interfaces = number, plugin = optional(string), daemon = optional(string) }))
     ray               = optional(object({ version = string }))
+    slurm             = optional(object({ partition = string }))
     restart           = optional(string, "never")
     stop_notice       = optional(number)
     outbound          = optional(object({ proxy = optional(string), no_proxy = optional(string), certificates = optional(string), apt_mirror = optional(string), pip_index = optional(string) }))

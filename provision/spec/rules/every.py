@@ -51,6 +51,11 @@ _INSTEAD: Final = {
         "job_gpus": _NUM_GPUS,
         "job_array": _NUM_GPUS,
     },
+    Orchestrator.SLURM: {
+        "job_image": "a container is made by root, and Slurm runs a job as a user who is not root",
+        "job_queue": "Slurm has one queue, for all VMs",
+        "job_priority": "Slurm has one queue, in the order in which jobs come",
+    },
 }
 
 
@@ -133,7 +138,7 @@ def _wrong_orchestrator(case: Case) -> Iterator[Finding]:
                 code=Code.WITHOUT_EFFECT,
                 field=name,
                 what=f"has no effect with {case.settings.kind_words}",
-                why=f"it is only for {asking_for(' and '.join(needs))}"
+                why=f"it is only for {asking_for(', '.join(needs))}"
                 + (f"; {instead}" if instead else ""),
                 fix=f"remove {case.name(name)}, or {asking_for(needs[0])}",
             )

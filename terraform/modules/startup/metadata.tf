@@ -15,6 +15,7 @@ locals {
     node_ssh    = var.startup.node_ssh
     notebook    = var.startup.notebook
     ray         = var.startup.ray
+    slurm       = var.startup.slurm
     secrets     = length(var.secrets) == 0 ? null : var.secrets
     has_command = var.command != null
     restart     = var.startup.restart

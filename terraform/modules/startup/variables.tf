@@ -101,6 +101,7 @@ variable "startup" {
     notebook          = optional(bool, true)
     ops_agent         = optional(bool, true)
     ray               = optional(object({ version = string }))
+    slurm             = optional(object({ partition = string }))
     restart           = optional(string, "never")
     max_run_seconds   = optional(number)
     idle_seconds      = optional(number)

@@ -124,7 +124,9 @@ def test_parts_of_machines_are_refused_with_the_reason_where_a_job_has_whole_one
     loaded = load(MANDATORY | {"ORCHESTRATOR_TYPE": kind}, flags=RUN | {option: value})
     (problem,) = loaded.problems
     assert (problem.setting, why in problem.why) == (option, True)
-    assert _settings(RUN | {option: value}, **GKE).job_nodes is None
+    assert problem.fix == f"remove {option}, or ORCHESTRATOR_TYPE=slurm"
+    for takes in ("slurm", "gke"):
+        assert _settings(RUN | {option: value}, ORCHESTRATOR_TYPE=takes).job_nodes is None
 
 
 def test_a_setting_that_is_an_option_now_stops_a_job_that_would_miss_it(given: Given) -> None:
