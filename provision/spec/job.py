@@ -8,7 +8,7 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from provision.catalogue import names
+from provision.catalogue import machines, names
 from provision.codes import Code
 from provision.documents import json_object
 from provision.errors import SettingsError
@@ -351,6 +351,8 @@ def require_possible(spec: JobSpec, settings: Settings) -> None:
     require_gpus(spec, largest.machine_type, largest.gpus)
     fitting = (it for it in meant if it.gpus >= (spec.gpus or 0))
     pool = max(fitting, key=lambda it: it.size.most)
+    if is_gke:
+        require_network(spec, pool.machine_type, pool.gpus)
     if (spec.nodes or 1) > pool.size.most:
         raise SettingsError(
             f"The job wants {spec.nodes or 1} machines, and {pool.name} gets {pool.size.most}",
@@ -392,6 +394,19 @@ def require_gpus(spec: JobSpec, machine_type: str, gpus: int) -> None:
             f"The job wants {spec.gpus} GPUs of each machine, and {machine_type} has {gpus}",
             why="what it can't have it would wait for without end",
             fix=f"--gpus {gpus}, and --nodes for more of them" if gpus else "remove --gpus",
+            setting="--gpus",
+        )
+
+
+def require_network(spec: JobSpec, machine_type: str, gpus: int) -> None:
+    """See that parts of nodes that are to work together can: their GPUs have no network there."""
+    machine = machines.lookup(machine_type)
+    is_part = spec.gpus is not None and spec.gpus < gpus
+    if is_part and (spec.nodes or 1) > 1 and machine and machine.gpu_network:
+        raise SettingsError(
+            f"The job wants {spec.gpus} of the {gpus} GPUs of {spec.nodes} nodes",
+            why=f"on GKE the network of the GPUs of {machine_type} is that of one pod on each node",
+            fix=f"--gpus {gpus}, or --nodes 1",
             setting="--gpus",
         )
 
