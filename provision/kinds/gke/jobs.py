@@ -87,9 +87,9 @@ _STATES: Final[Mapping[Queued, JobState]] = {
     Queued.WAITING_FOR_NODES: JobState.WAITING,
     Queued.STARTING: JobState.PREPARING,
     Queued.RUNNING: JobState.RUNNING,
-    Queued.ENDING: JobState.RUNNING,  # its JobSet is about to say how it ended
+    # Its object is about to say how it ended, or has since it was looked at.
+    **dict.fromkeys((Queued.ENDING, Queued.FINISHED), JobState.RUNNING),
     Queued.GIVEN_UP: JobState.FAILED,
-    Queued.FINISHED: JobState.SUCCEEDED,
 }
 
 
