@@ -143,7 +143,8 @@ def _of_index(world: World, index: int) -> Object | None:
 def test_a_task_that_fails_for_good_lets_the_others_go_on(clean: World) -> None:
     job = _tasks(clean, 2, 2)
     _grant(clean, job)
-    only_ends, first = (clean.until(lambda it=it: _of_index(clean, it)) for it in (0, 1))
+    only_ends = clean.until(lambda: _of_index(clean, 0))
+    first = clean.until(lambda: _of_index(clean, 1))
     assert (job_pods.rank(first), job_pods.is_placeholder(only_ends)) == (0, True)
     assert first["metadata"]["annotations"][run_jobs.FAILURES] == "0"
     _fail(clean, only_ends, 0)

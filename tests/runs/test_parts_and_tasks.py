@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.runs.conftest import Rehearse
 from tests.runs.job_lines import GKE, begin, folder, job_of, run, when
 
@@ -43,6 +45,7 @@ def test_of_many_tasks_one_fails_and_the_others_run_to_their_end(
     assert "1 of 7 tasks failed: exit code 3, first 5 on " in listed
 
 
+@pytest.mark.slow(sibling="::test_of_many_tasks_one_fails_and_the_others_run_to_their_end")
 def test_what_is_left_of_its_tasks_goes_with_a_job_that_is_cancelled(
     standing: Rehearse, folder: Path
 ) -> None:
