@@ -351,8 +351,6 @@ def require_possible(spec: JobSpec, settings: Settings) -> None:
     require_gpus(spec, largest.machine_type, largest.gpus)
     fitting = (it for it in meant if it.gpus >= (spec.gpus or 0))
     pool = max(fitting, key=lambda it: it.size.most)
-    if is_gke:
-        require_network(spec, pool.machine_type, pool.gpus)
     if (spec.nodes or 1) > pool.size.most:
         raise SettingsError(
             f"The job wants {spec.nodes or 1} machines, and {pool.name} gets {pool.size.most}",
@@ -361,6 +359,8 @@ def require_possible(spec: JobSpec, settings: Settings) -> None:
             + (", GKE_MAX_NODE_COUNT or GKE_NODE_POOLS" if is_gke else ""),
             setting="--nodes",
         )
+    if is_gke:
+        require_network(spec, pool.machine_type, pool.gpus)
     names = [LOCAL_QUEUE, *(it.name for it in settings.kueue_queues or ())]
     require_offered(
         spec, queues=names if settings.enable_kueue else [], ray=settings.enable_ray_operator
