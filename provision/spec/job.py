@@ -8,7 +8,7 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from provision.catalogue import names
+from provision.catalogue import machines, names
 from provision.codes import Code
 from provision.documents import json_object
 from provision.errors import SettingsError
@@ -362,6 +362,8 @@ def require_possible(spec: JobSpec, settings: Settings) -> None:
             + (", GKE_MAX_NODE_COUNT or GKE_NODE_POOLS" if is_gke else ""),
             setting="--nodes",
         )
+    if is_gke:
+        require_network(spec, pool.machine_type, pool.gpus)
     names = [LOCAL_QUEUE, *(it.name for it in settings.kueue_queues or ())]
     require_offered(
         spec, queues=names if settings.enable_kueue else [], ray=settings.enable_ray_operator
@@ -395,6 +397,19 @@ def require_gpus(spec: JobSpec, machine_type: str, gpus: int) -> None:
             f"The job wants {spec.gpus} GPUs of each machine, and {machine_type} has {gpus}",
             why="what it can't have it would wait for without end",
             fix=f"--gpus {gpus}, and --nodes for more of them" if gpus else "remove --gpus",
+            setting="--gpus",
+        )
+
+
+def require_network(spec: JobSpec, machine_type: str, gpus: int) -> None:
+    """See that parts of nodes that are to work together can: their GPUs have no network there."""
+    machine = machines.lookup(machine_type)
+    is_part = spec.gpus is not None and spec.gpus < gpus
+    if is_part and (spec.nodes or 1) > 1 and machine and machine.gpu_network:
+        raise SettingsError(
+            f"The job wants {spec.gpus} of the {gpus} GPUs of {spec.nodes} nodes",
+            why=f"on GKE the network of the GPUs of {machine_type} is that of one pod on each node",
+            fix=f"--gpus {gpus}, or --nodes 1",
             setting="--gpus",
         )
 

@@ -187,7 +187,10 @@ def test_only_a_gke_cluster_takes_a_job_of_ray() -> None:
         assert fix in caught.value.problems[0].fix
 
 
-POOLS = "name=a,vm_type=a3-highgpu-8g,count=1;name=b,vm_type=g2-standard-4,count=3"
+POOLS = (
+    "name=a,vm_type=a3-highgpu-8g,count=1;name=b,vm_type=g2-standard-4,count=3"
+    ";name=c,vm_type=a3-megagpu-8g,count=2"
+)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +198,8 @@ POOLS = "name=a,vm_type=a3-highgpu-8g,count=1;name=b,vm_type=g2-standard-4,count
     [
         ("l4", 3, 1, ""),
         ("a3-highgpu-8g", 1, 8, ""),
-        ("h100", 2, 1, "The job wants 2 machines, and np-a gets 1"),
+        ("h100-80gb", 2, 1, "The job wants 2 machines, and np-a gets 1"),
+        ("a3-megagpu-8g", 2, 4, "The job wants 4 of the 8 GPUs of 2 nodes"),
         ("a100", 1, 1, "The cluster has no nodes of a100"),
         ("l4", 1, 2, "wants 2 GPUs of each machine, and g2-standard-4 has 1"),
     ],
