@@ -8,7 +8,7 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from provision.catalogue import names
+from provision.catalogue import machines, names
 from provision.codes import Code
 from provision.documents import json_object
 from provision.errors import SettingsError
@@ -201,11 +201,14 @@ def _said(mount: Mapping[str, Any]) -> str:
 def _mounts(settings: Settings, said: Sequence[str], *, ray: bool) -> tuple[JobMount, ...]:
     """The buckets that are named so, each at a path of its own."""
     found: list[JobMount] = []
-    if said and (settings.is_ray or ray):
+    if said and (settings.is_ray or settings.is_slurm or ray):
+        on_ray = settings.is_ray or ray
         raise SettingsError(
-            "--mount has no effect on Ray",
+            f"--mount has no effect {'on Ray' if on_ray else f'with {settings.kind_words}'}",
             code=Code.WITHOUT_EFFECT,
-            why="its tasks run on any machine, in processes that are no job's",
+            why="its tasks run on any machine, in processes that are no job's"
+            if on_ray
+            else "what Slurm begins is the job's own user from the first, and only root can mount",
             fix=f"GCS_MOUNT_LIST={said[0].removesuffix(':ro')}, and Create"
             + ("" if ray else " --replace-vms"),
             setting="--mount",
@@ -359,6 +362,8 @@ def require_possible(spec: JobSpec, settings: Settings) -> None:
             + (", GKE_MAX_NODE_COUNT or GKE_NODE_POOLS" if is_gke else ""),
             setting="--nodes",
         )
+    if is_gke:
+        require_network(spec, pool.machine_type, pool.gpus)
     names = [LOCAL_QUEUE, *(it.name for it in settings.kueue_queues or ())]
     require_offered(
         spec, queues=names if settings.enable_kueue else [], ray=settings.enable_ray_operator
@@ -392,6 +397,19 @@ def require_gpus(spec: JobSpec, machine_type: str, gpus: int) -> None:
             f"The job wants {spec.gpus} GPUs of each machine, and {machine_type} has {gpus}",
             why="what it can't have it would wait for without end",
             fix=f"--gpus {gpus}, and --nodes for more of them" if gpus else "remove --gpus",
+            setting="--gpus",
+        )
+
+
+def require_network(spec: JobSpec, machine_type: str, gpus: int) -> None:
+    """See that parts of nodes that are to work together can: their GPUs have no network there."""
+    machine = machines.lookup(machine_type)
+    is_part = spec.gpus is not None and spec.gpus < gpus
+    if is_part and (spec.nodes or 1) > 1 and machine and machine.gpu_network:
+        raise SettingsError(
+            f"The job wants {spec.gpus} of the {gpus} GPUs of {spec.nodes} nodes",
+            why=f"on GKE the network of the GPUs of {machine_type} is that of one pod on each node",
+            fix=f"--gpus {gpus}, or --nodes 1",
             setting="--gpus",
         )
 

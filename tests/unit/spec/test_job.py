@@ -144,9 +144,12 @@ def test_a_mount_of_a_job_hides_nothing_and_leads_to_no_state(said: str, what: s
         job.of(Settings({**MANDATORY, **own}), ("true",), {}, {}, (said,))
 
 
-def test_a_job_of_ray_has_no_mounts_of_its_own() -> None:
+def test_a_job_of_ray_or_of_slurm_has_no_mounts_of_its_own() -> None:
     on_gke = Settings({**MANDATORY, "orchestrator_type": "gke", "enable_ray_operator": "yes"})
     on_vms = Settings({**MANDATORY, "orchestrator_type": "ray"})
+    by_slurm = Settings({**MANDATORY, "orchestrator_type": "slurm"})
+    with pytest.raises(SettingsError, match="--mount has no effect with ORCHESTRATOR_TYPE=slurm"):
+        job.of(by_slurm, ("true",), {}, {}, ("my-data:/mnt/data:ro",))
     for settings, ray in ((on_gke, True), (on_vms, False)):
         with pytest.raises(SettingsError, match="--mount has no effect on Ray") as caught:
             job.of(settings, ("true",), {}, {}, ("my-data:/mnt/data:ro",), ray=ray)
@@ -184,7 +187,10 @@ def test_only_a_gke_cluster_takes_a_job_of_ray() -> None:
         assert fix in caught.value.problems[0].fix
 
 
-POOLS = "name=a,vm_type=a3-highgpu-8g,count=1;name=b,vm_type=g2-standard-4,count=3"
+POOLS = (
+    "name=a,vm_type=a3-highgpu-8g,count=1;name=b,vm_type=g2-standard-4,count=3"
+    ";name=c,vm_type=a3-megagpu-8g,count=2"
+)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +198,8 @@ POOLS = "name=a,vm_type=a3-highgpu-8g,count=1;name=b,vm_type=g2-standard-4,count
     [
         ("l4", 3, 1, ""),
         ("a3-highgpu-8g", 1, 8, ""),
-        ("h100", 2, 1, "The job wants 2 machines, and np-a gets 1"),
+        ("h100-80gb", 2, 1, "The job wants 2 machines, and np-a gets 1"),
+        ("a3-megagpu-8g", 2, 4, "The job wants 4 of the 8 GPUs of 2 nodes"),
         ("a100", 1, 1, "The cluster has no nodes of a100"),
         ("l4", 1, 2, "wants 2 GPUs of each machine, and g2-standard-4 has 1"),
     ],
