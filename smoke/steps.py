@@ -190,17 +190,22 @@ def _ray(place: Place) -> list[Step]:
 def _slurm(place: Place) -> list[Step]:
     """Slurm of the default image, which is of Ubuntu 24.04."""
     # A step without a GPU is to see none, as far as cgroups hold; then NCCL over both VMs.
-    alone = "srun --overlap --nodes=1 --ntasks=1 --gres=none"
-    meets = "import torch, torch.distributed as d; d.init_process_group('nccl');"
-    meets += " x = torch.ones(1).cuda(); d.all_reduce(x); assert x.item() == 2"
+    asks = (
+        "import subprocess as s, torch, torch.distributed as d",
+        "none = 'srun --overlap --nodes=1 --ntasks=1 --gres=none'.split()",
+        "s.run([*none, 'true'], check=True)",
+        "assert s.run([*none, 'nvidia-smi', '-L']).returncode",
+        "d.init_process_group('nccl')",
+        "d.all_reduce(x := torch.ones(1).cuda())",
+        "assert x.item() == 2",
+    )
     settings = {
         **_t4(place, "slurm"),
         "NETWORK_CONFIG": "new_network",
         "ORCHESTRATOR_TYPE": "slurm",
         "INSTANCE_COUNT": "2",
         "JOB_OPTIONS": "--nodes 2 --time 15m",
-        "JOB_COMMAND": f"nvidia-smi -L && {alone} true && ! {alone} nvidia-smi -L"
-        f' && torchrun --no-python python3 -c "{meets}"',
+        "JOB_COMMAND": f'torchrun --no-python python3 -c "{"; ".join(asks)}"',
     }
     two = {Part.GPU_VM: 2}
     return [
