@@ -185,7 +185,7 @@ def _slurm(case: Case) -> Iterator[Trouble]:
         yield _of(
             them,
             f"gets no jobs from Slurm, which has it as {state}",
-            why=(reason,) if reason else (),
+            why=(reason, *xids.meanings((reason,))) if reason else (),
             fix="see /var/log/slurm there, fix the cause; then, on any VM: sudo scontrol update"
             f" nodename={','.join(vm.name for vm in them[:_LEFT])} state=resume",
             by_itself=state.endswith("*"),

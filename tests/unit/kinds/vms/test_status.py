@@ -262,12 +262,14 @@ def test_an_account_that_is_gone_comes_first_and_a_step_that_failed_alone_last()
 
 def test_nodes_that_get_no_jobs_from_slurm_are_broken_together_and_so_is_its_silence() -> None:
     full = SlurmNode(state="allocated", gpus=2, gpus_in_use=2)
-    bad = SlurmNode(state="drained", reason="Xid 79", gpus=2)
+    bad = SlurmNode(state="drained", reason="aiinfra: NVRM: Xid (PCI:0000:04:00): 79, GPU", gpus=2)
     vms = (_vm("np-vm-a", slurm=full), *(_vm(f"np-vm-{it}", slurm=bad) for it in "bc"))
     now = SlurmNow(head="np-vm-a", states={}, gpus=6, gpus_in_use=2, silent_seconds=40)
     (one,) = _broken(vms=vms, slurm=now)
     assert one.what == "2 VMs: each gets no jobs from Slurm, which has it as drained"
-    assert (one.names, one.why, one.by_itself) == (("np-vm-b", "np-vm-c"), ("Xid 79",), False)
+    assert (one.names, one.by_itself) == (("np-vm-b", "np-vm-c"), False)
+    assert one.why[0] == bad.reason
+    assert one.why[1].startswith("Xid 79: ")
     assert "nodename=np-vm-b,np-vm-c state=resume" in one.fix
     late = dataclasses.replace(bad, state="idle*", reason="")
     assert [it.by_itself for it in _broken(vms=(_vm(slurm=late),), slurm=now)] == [True]
