@@ -13,7 +13,7 @@ import sys
 import time
 from typing import Any, Callable
 
-from aiinfra_vm import programs, storage
+from aiinfra_vm import programs, slurm_queue, storage
 
 ACTIVE = "active.json"
 """Written by VMs that work."""
@@ -32,9 +32,12 @@ def _said(*command: str) -> str:
     return done.stdout.decode("utf-8", "replace").strip()
 
 
-def work(has_gpus: bool) -> str:  # noqa: FBT001 - a fact
-    """What this VM does, in a few words; "" for nothing."""
+def work(has_gpus: bool, has_slurm: bool = False) -> str:  # noqa: FBT001, FBT002 - facts
+    """What this VM does, or is wanted for, in a few words; "" for nothing."""
     try:
+        # Not what waits for somebody's doing: that would keep the VMs for ever.
+        if has_slurm and any(not (it.is_over or it.is_hopeless) for it in slurm_queue.jobs()):
+            return "a job runs or waits in Slurm's queue"
         unit = "aiinfra-command.service"
         if _said("systemctl", "show", "--property=SubState", "--value", unit) == "running":
             return "STARTUP_COMMAND runs"
@@ -112,5 +115,5 @@ def of(folder: storage.Folder, name: str, config: dict[str, Any]) -> Idle | None
     seconds = config.get("idle_seconds")
     if not seconds:
         return None
-    has_gpus = bool(config.get("gpus"))
-    return Idle(folder, name, float(seconds), lambda: work(has_gpus), _power_off)
+    has_gpus, has_slurm = bool(config.get("gpus")), bool(config.get("slurm"))
+    return Idle(folder, name, float(seconds), lambda: work(has_gpus, has_slurm), _power_off)
