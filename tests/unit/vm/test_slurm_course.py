@@ -56,6 +56,10 @@ class _Story:
         self.course = turn.course
         return turn
 
+    def state(self, *queue: Entry, **more: Any) -> State:
+        """How far it is then."""
+        return self.goes_on(*queue, **more).course.state
+
     def say(self, who: int | str, phase: Phase, attempt: int = 1, **more: Any) -> None:
         """A VM, or a task, says how far it is."""
         name, number = (f"vm-{who}", str(10 + who)) if isinstance(who, int) else (who, "12")
@@ -87,7 +91,7 @@ def test_it_has_the_ranks_of_slurms_order_and_runs_when_all_have_begun() -> None
     assert ranks == [(0, "vm-2", "12", "10.0.0.2"), (1, "vm-0", "10", "10.0.0.0")]
     for rank in (0, 2):
         story.say(rank, Phase.ENDED, code=0)
-    assert story.goes_on(_entry("COMPLETED")).course.state is State.SUCCEEDED
+    assert story.state(_entry("COMPLETED")) is State.SUCCEEDED
 
 
 def test_one_that_is_through_before_anybody_looks_has_succeeded() -> None:
@@ -96,7 +100,7 @@ def test_one_that_is_through_before_anybody_looks_has_succeeded() -> None:
     story.say(0, Phase.ENDED, code=0)
     story.goes_on(_entry("RUNNING"))
     story.say(2, Phase.ENDED, code=0)
-    assert story.goes_on(_entry("COMPLETED")).course.state is State.SUCCEEDED
+    assert story.state(_entry("COMPLETED")) is State.SUCCEEDED
 
 
 @pytest.mark.parametrize(
@@ -145,7 +149,7 @@ def test_a_failure_ends_it_on_all_and_is_followed_by_a_restart_after_a_pause() -
     # Its runner on the other VM reads that, and ends its program: Slurm signals nobody.
     assert (turn.course.state, turn.cancel) == (State.STOPPING, ())
     story.say(2, Phase.ENDED, code=143, told=True, ran=21.0)
-    assert story.goes_on(_entry("RUNNING")).course.state is State.WAITING
+    assert story.state(_entry("RUNNING")) is State.WAITING
     assert "rank 1 (vm-0), exit code 3; restart 1 of 1" in story.course.events[0]
     assert not story.goes_on(_entry("FAILED")).submit  # it pauses
     assert story.goes_on(_entry("FAILED"), seconds=10).submit
@@ -155,11 +159,9 @@ def test_a_failure_ends_it_on_all_and_is_followed_by_a_restart_after_a_pause() -
 
 def test_a_vm_that_is_lost_is_named_and_no_program_is_to_blame() -> None:
     story = _Story().runs()
-    story.goes_on(_entry("COMPLETING"), known=_roster(True, True, False))
-    assert story.course.state is State.STOPPING
+    assert story.state(_entry("COMPLETING"), known=_roster(True, True, False)) is State.STOPPING
     story.say(0, Phase.ENDED, code=143, why="Slurm has ended it")
-    story.goes_on(_entry("NODE_FAIL"))
-    assert story.course.state is State.WAITING
+    assert story.state(_entry("NODE_FAIL")) is State.WAITING
     assert "rank 0 (vm-2), the VM vm-2 was lost" in story.course.events[0]
     assert story.goes_on(_entry("NODE_FAIL")).submit  # at once
 
@@ -201,19 +203,19 @@ def test_a_job_that_is_cancelled_leaves_the_queue_or_is_told_to_end() -> None:
     assert (turn.course.state, turn.cancel) == (State.STOPPING, ())
     for rank in (0, 2):
         story.say(rank, Phase.ENDED, code=143, told=True)
-    assert story.goes_on(_entry("COMPLETED"), cancelled=True).course.state is State.CANCELLED
+    assert story.state(_entry("COMPLETED"), cancelled=True) is State.CANCELLED
 
 
 def test_one_that_somebody_cancels_in_slurm_is_cancelled_and_one_that_a_prolog_refuses_is_not() -> (
     None
 ):
     story = _Story()
-    assert story.goes_on(_entry("CANCELLED")).course.state is State.CANCELLED
+    assert story.state(_entry("CANCELLED")) is State.CANCELLED
     story = _Story().runs()
     for rank in (0, 2):
         story.say(rank, Phase.ENDED, code=143, why="Slurm has ended it")
     story.goes_on(_entry("CANCELLED", nodes=NODES))
-    assert story.goes_on(_entry("CANCELLED", nodes=NODES)).course.state is State.CANCELLED
+    assert story.state(_entry("CANCELLED", nodes=NODES)) is State.CANCELLED
     story = _Story()
     story.goes_on(_entry("CANCELLED", nodes=NODES))
     story.goes_on(_entry("CANCELLED", nodes=NODES))
@@ -223,8 +225,9 @@ def test_one_that_somebody_cancels_in_slurm_is_cancelled_and_one_that_a_prolog_r
 def test_one_whose_runner_can_not_begin_fails_instead_of_being_tried_for_ever() -> None:
     story = _Story()
     story.goes_on(_entry("FAILED", reason="NonZeroExitCode"))
-    story.goes_on(_entry("FAILED"), _entry("FAILED", 2, reason="NonZeroExitCode"))
-    assert story.course.state is State.FAILED
+    assert (
+        story.state(_entry("FAILED"), _entry("FAILED", 2, reason="NonZeroExitCode")) is State.FAILED
+    )
     assert "it could not begin: FAILED NonZeroExitCode (Slurm)" in story.course.events[1]
 
 
@@ -255,8 +258,7 @@ def test_an_array_counts_its_tasks_and_begins_again_those_that_failed() -> None:
     story = _Story(ARRAY)
     turn = story.goes_on()
     assert (turn.submit, turn.tasks) == (True, (0, 1, 2, 3))
-    story.goes_on(*_tasks("PENDING", "PENDING", "PENDING", "PENDING"))
-    assert story.course.state is State.WAITING
+    assert story.state(*_tasks("PENDING", "PENDING", "PENDING", "PENDING")) is State.WAITING
     story.say("task-0", Phase.ENDED, code=0)
     story.say("task-1", Phase.RUNNING)
     story.goes_on(*_tasks("COMPLETED", "RUNNING", "PENDING", "PENDING"))
@@ -266,8 +268,7 @@ def test_an_array_counts_its_tasks_and_begins_again_those_that_failed() -> None:
 
     for index, code in ((1, 5), (2, 0), (3, 0)):
         story.say(f"task-{index}", Phase.ENDED, code=code, ran=9.0)
-    story.goes_on(*_tasks("COMPLETED", "FAILED", "COMPLETED", "COMPLETED"))
-    assert story.course.state is State.WAITING
+    assert story.state(*_tasks("COMPLETED", "FAILED", "COMPLETED", "COMPLETED")) is State.WAITING
     expected = "attempt 1: 1 of 4 tasks failed, first task 1 (vm-2), exit code 5; restart 1 of 1"
     assert story.course.events == (expected,)
     turn = story.goes_on(seconds=20)
@@ -277,8 +278,7 @@ def test_an_array_counts_its_tasks_and_begins_again_those_that_failed() -> None:
     story.goes_on(*_tasks("", "RUNNING", attempt=2))
     assert (story.course.state, story.course.attempt) == (State.RUNNING, 2)
     story.say("task-1", Phase.ENDED, attempt=2, code=5, ran=9.0)
-    story.goes_on(*_tasks("", "FAILED", attempt=2))
-    assert story.course.state is State.FAILED
+    assert story.state(*_tasks("", "FAILED", attempt=2)) is State.FAILED
     failure = story.course.failure
     assert failure is not None
     assert (failure.vm, failure.rank, failure.code) == ("vm-2", 1, 5)
@@ -288,17 +288,14 @@ def test_an_array_counts_its_tasks_and_begins_again_those_that_failed() -> None:
 def test_a_task_that_would_fail_again_fails_the_array_when_the_others_are_through() -> None:
     story = _Story(ARRAY._replace(restart_on="", restarts=3))
     story.say("task-1", Phase.ENDED, code=5, ran=9.0)
-    story.goes_on(*_tasks("RUNNING", "FAILED", "NODE_FAIL", "PENDING"))
-    assert story.course.state is State.RUNNING
+    assert story.state(*_tasks("RUNNING", "FAILED", "NODE_FAIL", "PENDING")) is State.RUNNING
     for index in (0, 3):
         story.say(f"task-{index}", Phase.ENDED, code=0)
-    story.goes_on(*_tasks("COMPLETED", "FAILED", "NODE_FAIL", "COMPLETED"))
-    assert story.course.state is State.WAITING
+    assert story.state(*_tasks("COMPLETED", "FAILED", "NODE_FAIL", "COMPLETED")) is State.WAITING
     assert story.goes_on().tasks == (2,)  # its VM was lost
     story.say("task-2", Phase.ENDED, attempt=2, code=0)
     story.goes_on(*_tasks("", "", "RUNNING", attempt=2))
-    story.goes_on(*_tasks("", "", "COMPLETED", attempt=2))
-    assert story.course.state is State.FAILED
+    assert story.state(*_tasks("", "", "COMPLETED", attempt=2)) is State.FAILED
     failure = story.course.failure
     assert failure is not None
     assert failure.rank == 1
@@ -323,7 +320,6 @@ def test_an_array_that_is_cancelled_begins_none_of_the_rest() -> None:
     assert (turn.course.state, turn.cancel) == (State.STOPPING, ("7_2", "7_3"))
     story.say("task-1", Phase.ENDED, code=143, told=True)
     off = ("COMPLETED", "FAILED", "CANCELLED", "CANCELLED")
-    story.goes_on(*_tasks(*off), cancelled=True)
-    assert story.course.state is State.CANCELLED
+    assert story.state(*_tasks(*off), cancelled=True) is State.CANCELLED
     assert story.course.tasks is not None
     assert (story.course.tasks["succeeded"], story.course.tasks["cancelled"]) == (1, 2)

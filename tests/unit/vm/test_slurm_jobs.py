@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any, cast
 
 import pytest
 from aiinfra_vm import (
     configuration,
+    idle,
     jobs,
     slurm_ends,
     slurm_jobs,
@@ -231,7 +233,7 @@ def test_the_tool_is_told_of_the_vms_and_of_the_jobs_of_others(
 ) -> None:
     monkeypatch.setattr(slurm_others, "_EVERY", 0.0)
     others = slurm_others.SlurmOthers(*cast("Any", (world.shared, world.queue)))
-    about = {"nodes": ("vm-1",), "wants": 1, "gpus": 2, "since": 1795934258.0}
+    about: dict[str, Any] = {"nodes": ("vm-1",), "wants": 1, "gpus": 2, "since": 1795934258.0}
     world.queue.entries = [
         Entry("12_3", "ana", "train.sh", "COMPLETING", task=3, **about),
         Entry("7", "aiinfra-job-01", "train-1", "RUNNING", job="train-1", attempt=1),
@@ -241,7 +243,13 @@ def test_the_tool_is_told_of_the_vms_and_of_the_jobs_of_others(
     others.tell()
     assert sorted(world.shared.written) == ["jobs.json", "nodes.json"]
     told = json.loads(world.shared.objects["jobs.json"][0])
-    expected = {"name": "12_3", "user": "ana", "title": "train.sh", "state": "RUNNING", "why": ""}
+    expected: dict[str, Any] = {
+        "name": "12_3",
+        "user": "ana",
+        "title": "train.sh",
+        "state": "RUNNING",
+        "why": "",
+    }
     expected |= {"since": "2026-11-29T06:37:38Z", "nodes": 1, "gpus": 2}
     assert told == {"jobs": [expected]}
     nodes = json.loads(world.shared.objects["nodes.json"][0])
@@ -263,8 +271,6 @@ def test_a_vm_says_when_it_ends_and_begins_nothing_after_googles_notice() -> Non
 
 
 def test_what_waits_for_nobody_is_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    from aiinfra_vm import idle  # noqa: PLC0415
-
     entry = Entry("7", "ana", "mine", "PENDING", reason="Resources")
     for state, reason, is_work in (
         ("PENDING", "Resources", True),
@@ -276,5 +282,5 @@ def test_what_waits_for_nobody_is_work(monkeypatch: pytest.MonkeyPatch) -> None:
         found = [entry._replace(state=state, reason=reason)]
         monkeypatch.setattr(slurm_queue, "jobs", lambda found=found: found)
         monkeypatch.setattr(idle, "_said", lambda *_: "")
-        monkeypatch.setattr(idle.os, "getloadavg", lambda: (0.0, 0.0, 0.0))
+        monkeypatch.setattr(os, "getloadavg", lambda: (0.0, 0.0, 0.0))
         assert bool(idle.work(False, True)) is is_work, (state, reason)
