@@ -135,6 +135,12 @@ def test_the_head_ends_it_by_its_course_and_slurm_by_a_signal(steps: Steps) -> N
     assert step.wait() == 143
     told = steps.report("long-1")
     assert told["told"] is False
+
+    # What a state of Slurm's brings back of a job that is over ends.
+    step = steps.begin("long-1", attempt=4)
+    until(lambda: "here" in steps.world.log("long-1", attempt=4))
+    steps.say("long-1", state="succeeded", attempt=4)
+    assert step.wait() == 143
     assert told["why"].startswith("Slurm has ended it")
 
 

@@ -71,6 +71,8 @@ class Queue:
 
     def submit(self, request: Request, environment: dict[str, str]) -> None:
         assert environment["PYTHONPATH"]
+        if request.name == "stuck-1":
+            raise OSError("sbatch: timed out")
         if self.refuses:
             raise Refused(self.refuses)
         self.submitted.append(request)
@@ -220,10 +222,10 @@ def test_what_nobody_wants_is_cancelled_and_the_jobs_of_others_are_not(world: Wo
 
 
 def test_one_that_can_not_be_read_does_not_keep_the_others(world: World) -> None:
-    world.ask("bad-1", nodes=0)
-    world.ask("bad-1", "good-1")
+    world.ask("stuck-1", "bad-1", "good-1")
     world.wanted.put("bad-1.json", {"name": "bad-1", "command": []})
-    world.head.tend()
+    with pytest.raises(OSError, match="stuck-1: sbatch: timed out"):
+        world.head.tend()
     assert world.course("bad-1").state is jobs.State.FAILED
     assert [it.name for it in world.queue.submitted] == ["good-1"]
 
