@@ -54,9 +54,18 @@ def test_programs_of_vms_are_the_same_without_their_comments() -> None:
         assert ast.dump(ast.parse(sandbox.bare(text))) == ast.dump(ast.parse(text)), file
 
 
+def test_no_program_of_every_vm_imports_one_that_only_rays_or_slurms_have() -> None:
+    for file in sandbox.PAYLOAD.glob("lib/**/*.py"):
+        others = {"ray", "slurm"} - {file.stem.partition("_")[0]}
+        for node in ast.parse(file.read_text("utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("aiinfra_vm"):
+                words = [it.name for it in node.names] + [(node.module or "").rpartition(".")[2]]
+                assert not others & {word.partition("_")[0] for word in words if "_" in word}, file
+
+
 def test_the_users_shares_leave_room_for_the_tools_own_files() -> None:
-    texts = json.dumps(sandbox.payload()).encode()
-    packed = len(base64.b64encode(gzip.compress(texts)))
+    texts = (json.dumps(sandbox.payload(part)).encode() for part in ("ray", "slurm"))
+    packed = max(len(base64.b64encode(gzip.compress(text))) for text in texts)
     # The configuration has mounts and names.
     own = packed + (STARTUP / "startup.sh").stat().st_size + 32 * 1024
     others = limits.USERS_METADATA_BYTES + limits.COMMAND_BYTES + limits.CERTIFICATES_BYTES

@@ -32,8 +32,6 @@ from aiinfra_vm import (
     jobs,
     notices,
     peers,
-    ray_job,
-    ray_secrets,
     report,
     secrets,
     storage,
@@ -127,8 +125,9 @@ class Runner:
             if spec.image:
                 program += self._contained(spec, folder, environment)
             elif configuration.value("ray"):
-                name = f"{spec.name}-{self._course.attempt}"
-                program += ray_job.command(name, spec.command)
+                from aiinfra_vm import ray_job  # noqa: PLC0415 - only VMs with Ray have it
+
+                program += ray_job.command(f"{spec.name}-{self._course.attempt}", spec.command)
             else:
                 program += spec.command
         except (*_UNABLE, OSError, ValueError) as error:
@@ -331,6 +330,8 @@ class Runner:
             name = self._user.pw_name
             own |= {"HOME": self._user.pw_dir, "USER": name, "LOGNAME": name}
         if configuration.value("ray"):
+            from aiinfra_vm import ray_job, ray_secrets  # noqa: PLC0415 - as above
+
             about = {"JOB_NAME": spec.name, "JOB_ATTEMPT": str(self._course.attempt)}
             if spec.secrets:
                 about[ray_secrets.OWN] = json.dumps(spec.secrets)
