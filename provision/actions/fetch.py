@@ -22,11 +22,11 @@ from provision.actions import jobs as jobs_action
 from provision.codes import Code
 from provision.documents.job import Fetched
 from provision.documents.timeline import OnInterrupt, StageName
-from provision.errors import ClusterError, Declined, Problem, SettingsError
+from provision.errors import ClusterError, Problem, SettingsError
 from provision.files import archive, private
 from provision.kinds import job_folder
 from provision.lifecycle import consent
-from provision.lifecycle.consent import Stake, Way
+from provision.lifecycle.consent import Stake
 from provision.screens import layout
 
 if TYPE_CHECKING:
@@ -304,23 +304,14 @@ def _agree(context: Context, destination: Path, others: Sequence[str]) -> None:
         Declined: Somebody does not agree.
         SettingsError: Nobody can be asked.
     """
-    if not others or context.agreed:
+    if not others:
         return
     more = len(others) - _SHOWN
     named = ", ".join(others[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
     does = f"overwrite {layout.counted(len(others), 'file')} in {destination}: {named}"
-    way = consent.way([Stake.OVERWRITTEN], terminal=context.console.is_terminal)
-    if way is Way.REFUSES:
-        raise SettingsError(
-            f"This Fetch would {does}",
-            code=Code.APPROVAL_NEEDED,
-            fix="run it again with --yes, which agrees to it; or with another destination",
-        )
-    context.console.progress(f"Fetch would {does}")
-    with consent.unanswered("nothing was copied"):
-        agrees = context.console.ask("Overwrite them?")
-    if not agrees:
-        raise Declined("Nothing was copied, as you said")
+    other = "; or with another destination"
+    stake, undone = Stake.OVERWRITTEN, "nothing was copied"
+    consent.require(context, stake, does, "Overwrite them?", undone, other)
 
 
 def _place(draft: Path, came: Unpacked, destination: Path, same: set[str]) -> None:

@@ -14,7 +14,6 @@ from provision.documents.job import Job, JobState
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import (
     ClusterError,
-    Declined,
     Interrupted,
     Problem,
     SettingsError,
@@ -23,7 +22,7 @@ from provision.errors import (
 )
 from provision.kinds import registry
 from provision.lifecycle import consent, ownership, phases
-from provision.lifecycle.consent import Stake, Way
+from provision.lifecycle.consent import Stake
 from provision.screens import jobs as screen
 from provision.screens import layout
 from provision.settings.choices import Action
@@ -197,20 +196,9 @@ def _agreed(context: Context, jobs: Jobs) -> list[Job]:
     names = jobs.unfinished(every=True)
     if not names:
         context.console.result("No job of Run is under way")
-    if names and not context.agreed:
-        ends = f"{layout.counted(len(names), 'job')}: {', '.join(names)}"
-        terminal = context.console.is_terminal
-        if consent.way([Stake.EVERY_JOB], terminal=terminal) is Way.REFUSES:
-            raise SettingsError(
-                f"This Cancel would end {ends}",
-                code=Code.APPROVAL_NEEDED,
-                fix="if that is what you want, run it again with --yes, which agrees to it",
-            )
-        context.console.progress(f"Cancel ends {ends}")
-        with consent.unanswered("no job was cancelled"):
-            agrees = context.console.ask("End them?")
-        if not agrees:
-            raise Declined("No job was cancelled, as you said")
+    else:
+        does = f"end {layout.counted(len(names), 'job')}: {', '.join(names)}"
+        consent.require(context, Stake.EVERY_JOB, does, "End them?", "no job was cancelled")
     return [find(context, jobs, name) for name in names]
 
 

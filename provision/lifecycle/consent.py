@@ -163,6 +163,36 @@ def unanswered(words: str) -> Iterator[None]:
         raise Unanswered(error.signum, f"Interrupted at the question; {words}") from error
 
 
+def require(  # noqa: PLR0913, PLR0917 - the words of one question
+    context: Context, stake: Stake, does: str, question: str, undone: str, other: str = ""
+) -> None:
+    """Ask, or refuse where nobody can be asked, as the table says.
+
+    `does`: what the action would do, such as "end 2 jobs"; "" where that was said. `undone`: what
+    a no leaves undone, such as "nothing was copied". `other`: what helps beside `--yes`.
+
+    Raises:
+        Declined: Somebody does not agree.
+        SettingsError: Nobody can be asked.
+    """
+    asked, action = way([stake], terminal=context.console.is_terminal), context.report.action
+    if context.agreed or asked is Way.PASSES:
+        return
+    if asked is Way.REFUSES:
+        raise SettingsError(
+            f"This {action} would {does}",
+            code=Code.APPROVAL_NEEDED,
+            fix=f"if that is what you want, run it again with --yes, which agrees to it{other}",
+        )
+    if does:
+        context.console.progress(f"{action} would {does}")
+    ask = context.console.go_on if asked is Way.GOES_ON else context.console.ask
+    with unanswered(undone):
+        agrees = ask(question)
+    if not agrees:
+        raise Declined(f"{undone[0].upper()}{undone[1:]}, as you said")
+
+
 def matters(loss: Loss) -> bool:
     """Whether a loss takes more than what nobody notices; what nobody knows does."""
     return bool(loss.machines) or loss.data or loss.noun not in _PASSES

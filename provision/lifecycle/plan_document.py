@@ -169,8 +169,7 @@ def complete(
 
 
 def _change(plan: Plan, found: terraform.Plan) -> Change:
-    # Outputs alone are no change that anybody would see.
-    if not (found.counts or found.imported):
+    if not found.matters:
         return Change.NOTHING
     goes_on = plan.change is not Change.NEW and not plan.settings
     if goes_on and not (found.change or found.destroy):

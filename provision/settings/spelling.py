@@ -78,9 +78,9 @@ _RETIRED: Final[Mapping[str, tuple[str, str]]] = {
     **{
         name: (_OF_PREDECESSOR, f"use {instead}")
         for name, instead in (
-            ("GCS_PATH", "TERRAFORM_GCS_PATH"),
-            ("COPY_DIR_PATH", "VM_LOCALFILE_DEST_PATH"),
-            ("STARTUP_SCRIPT", "STARTUP_COMMAND, or a script in the copied folder"),
+            ("GCS_PATH", "TERRAFORM_GCS_PATH={}"),
+            ("COPY_DIR_PATH", "VM_LOCALFILE_DEST_PATH={}"),
+            ("STARTUP_SCRIPT", "STARTUP_COMMAND={}, or a script in the copied folder"),
             ("STARTUP_SCRIPT_PATH", "STARTUP_COMMAND, or a script in the copied folder"),
             ("SETUP_RAY", "ORCHESTRATOR_TYPE=ray"),
             ("GKE_NODE_COUNT", "GKE_MIN_NODE_COUNT and GKE_MAX_NODE_COUNT"),

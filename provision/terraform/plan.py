@@ -116,7 +116,12 @@ class Plan:
     @property
     def is_empty(self) -> bool:
         """Whether the plan has no changes at all."""
-        return not (self.add or self.change or self.destroy or self.imported or self.outputs)
+        return not (self.matters or self.outputs)
+
+    @property
+    def matters(self) -> bool:
+        """Whether more changes than outputs, which nobody sees until they are read."""
+        return bool(self.counts or self.imported)
 
 
 def read(document: Mapping[str, Any]) -> Plan:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 import tarfile
 from dataclasses import dataclass, replace
@@ -273,7 +274,7 @@ class _Group:
         done = vm_programs.course(spec["command"], files, spec["name"], "", self._kept["untried"])
         now, rate = self._request.now, self._request.rate
         ended = self._kept["begins"] + done.seconds * rate
-        lost = self._lost(course, living)
+        lost = self._lost(course, living, ended)
         said = [line for at, line in done.said if self._kept["begins"] + at * rate <= now]
         if cancelled and now < ended:
             self._say(course, [*said, f"=== aiinfra: SIGTERM: {_CANCELLED} ==="])
@@ -284,14 +285,14 @@ class _Group:
             self._say(course, [*said, f"=== aiinfra: SIGTERM: {_TIME_IS_OVER} ==="])
             return self._failed(course, spec, 0, _TOLD_TO_END, _TIME_IS_OVER, said, final=True)
         self._say(course, said)
+        if lost:
+            cause = f"the VM {course['nodes'][lost[0]]['name']} was lost, or does not answer"
+            return self._failed(course, spec, lost[0], None, cause, [])
         if now >= ended:
             if done.code == 0:
                 return self._over(course, "succeeded", done.why)
             cause = "command not found" if done.code == _NOT_FOUND else ""
             return self._failed(course, spec, 0, done.code, cause, said, ran=done.seconds)
-        if lost:
-            cause = f"the VM {course['nodes'][lost[0]]['name']} was lost, or does not answer"
-            return self._failed(course, spec, lost[0], None, cause, [])
         is_watched = spec["env"].get("AIINFRA_GUARD") != "no"
         return self._doubted(course, done, said, living[0][1]) if is_watched else course
 
@@ -323,10 +324,25 @@ class _Group:
         events = [*events, *(it for it in found.values() if it not in events)]
         return course | {"why": "; ".join(found), "events": events}
 
-    def _lost(self, course: Resource, living: list[tuple[int, Resource]]) -> list[int]:
-        """The ranks whose VMs are not there any more."""
+    def _lost(
+        self, course: Resource, living: list[tuple[int, Resource]], ended: float = math.inf
+    ) -> list[int]:
+        """The ranks whose VMs went before a moment, although nobody has asked since."""
         there = {vm["id"] for _, vm in living}
-        return [it["rank"] for it in course["nodes"] if it["instance_id"] not in there]
+        # Who begins to go, or to come again, has a life from that moment on.
+        lives = {
+            vm["name"]: vm["_timeline"][0][0]
+            for _, vm in self._store.list(INSTANCE.stored)
+            if startup_told.shared_folder(vm) == (self._bucket, self._folder)
+        }
+        found = []
+        for it in course["nodes"]:
+            gone = math.inf if it["instance_id"] in there else self._request.now
+            if lives.get(it["name"], 0.0) > self._kept["begins"]:
+                gone = lives[it["name"]]
+            if gone < ended:
+                found.append(it["rank"])
+        return found
 
     def _failed(  # noqa: PLR0913, PLR0917 - what is told of a failure
         self,

@@ -72,7 +72,7 @@ def fetching(tmp_path: Path, there: Path, monkeypatch: pytest.MonkeyPatch) -> Fe
             note=notes.extend,
             notes=notes,
             said=said,
-            report=SimpleNamespace(fetched=None),
+            report=SimpleNamespace(action="Fetch", fetched=None),
         )
         fetch.fetch(cast("Any", context))
         return context

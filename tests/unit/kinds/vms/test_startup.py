@@ -312,6 +312,13 @@ def test_the_run_duration_counts_from_the_last_start() -> None:
     vm = _vm(Clock(0.02), scheduling=limit, creationTimestamp=_ago(seconds=10))
     assert vm.remaining == pytest.approx(500, abs=60)
     assert instances.ending_soon([_limited(_ago(hours=1)), _vm()]) == []
+    # Of one that has just come, and was to live for less than a day, the plan has said it.
+    short = {"maxRunDuration": {"seconds": "14400"}}
+    just, late = (
+        _vm(scheduling=short, creationTimestamp=_ago(hours=hours, minutes=1)) for hours in (1, 2)
+    )
+    assert instances.ending_soon([just]) == []
+    assert instances.ending_soon([late])
     (note,) = instances.ending_soon([_limited(_ago(hours=45))])
     assert note.setting == "MAX_RUN_DURATION"
     assert note.what == "in 2 h 59 min Google deletes vm"
