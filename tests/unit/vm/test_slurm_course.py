@@ -123,10 +123,10 @@ def test_one_that_is_through_before_anybody_looks_has_succeeded() -> None:
 )
 def test_why_it_waits_is_said_in_words(reason: str, why: str) -> None:
     others = (
-        Entry("8", "aiinfra-job-01", "eval-1", "PENDING", job="eval-1", priority=9),
-        Entry("9", "ana", "mine", "PENDING", priority=8),
-        Entry("6", "ben", "held", "PENDING", reason="JobHeldAdmin", priority=10),
-        Entry("5", "ben", "later", "PENDING", priority=1),
+        Entry("9", "aiinfra-job-01", "eval-1", "PENDING", job="eval-1", priority=9),
+        Entry("6", "ana", "mine", "PENDING", priority=5),
+        Entry("4", "ben", "held", "PENDING", reason="JobHeldAdmin", priority=10),
+        Entry("8", "ben", "later", "PENDING", priority=5),
     )
     story = _Story()
     story.goes_on(*others, _entry(reason=reason, priority=5))

@@ -31,7 +31,6 @@ from aiinfra_vm import (
     peers,
     report,
     roster,
-    slurm_ends,
     storage,
     tasks,
 )
@@ -41,6 +40,7 @@ from aiinfra_vm.task_runner import KEPT, Runner
 
 if TYPE_CHECKING:
     from aiinfra_vm.members import Member
+    from aiinfra_vm.slurm_ends import Ends
 
 _AT_ONCE = 16  # members that the leader reads at the same time
 _TICK = 0.5  # seconds between looks at what is due
@@ -189,9 +189,11 @@ class Agent:
         self._node_ssh = bool(config.get("node_ssh"))
         self._has_job = False
         # With Slurm its head leads the jobs, and Slurm begins this VM's share.
-        self._ends = (
-            slurm_ends.Ends(member.name, notices.run_ends()) if config.get("slurm") else None
-        )
+        self._ends: Ends | None = None
+        if config.get("slurm"):
+            from aiinfra_vm import slurm_ends  # noqa: PLC0415 - only VMs with Slurm have it
+
+            self._ends = slurm_ends.Ends(member.name, notices.run_ends())
         self._folder = folder
         self._index = storage.Watched(wanted, jobs.INDEX)
         self._idle = idle.of(folder, member.name, config)

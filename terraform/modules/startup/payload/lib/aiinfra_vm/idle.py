@@ -13,7 +13,7 @@ import sys
 import time
 from typing import Any, Callable
 
-from aiinfra_vm import programs, slurm_queue, storage
+from aiinfra_vm import programs, storage
 
 ACTIVE = "active.json"
 """Written by VMs that work."""
@@ -32,11 +32,17 @@ def _said(*command: str) -> str:
     return done.stdout.decode("utf-8", "replace").strip()
 
 
+def _has_queue() -> bool:
+    """Whether Slurm has something to do; not for what waits until somebody does something."""
+    from aiinfra_vm import slurm_queue  # noqa: PLC0415 - only VMs with Slurm have it
+
+    return any(not (it.is_over or it.is_hopeless) for it in slurm_queue.jobs())
+
+
 def work(has_gpus: bool, has_slurm: bool = False) -> str:  # noqa: FBT001, FBT002 - facts
     """What this VM does, or is wanted for, in a few words; "" for nothing."""
     try:
-        # Not what waits for somebody's doing: that would keep the VMs for ever.
-        if has_slurm and any(not (it.is_over or it.is_hopeless) for it in slurm_queue.jobs()):
+        if has_slurm and _has_queue():
             return "a job runs or waits in Slurm's queue"
         unit = "aiinfra-command.service"
         if _said("systemctl", "show", "--property=SubState", "--value", unit) == "running":

@@ -195,8 +195,8 @@ def _why(entry: Entry, queue: Sequence[Entry]) -> str:
     if reason == "Priority":
         before = {
             it.job or f"job {it.number.partition('_')[0]} of {it.user}": None
-            for it in sorted(queue, key=lambda it: -it.priority)
-            if it.is_pending and not it.is_hopeless and it.priority > entry.priority
+            for it in sorted(queue, key=lambda it: it.turn)
+            if it.is_pending and not it.is_hopeless and it.turn < entry.turn
         }
         first, *others = before or [""]
         more = f" and {len(others)} more are" if others else " is"

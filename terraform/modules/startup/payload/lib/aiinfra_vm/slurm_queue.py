@@ -16,7 +16,8 @@ from aiinfra_vm import programs
 
 USERS = 64
 """How many users there are for the jobs of Run: no two that are in the queue have the same one."""
-_COMMENT = re.compile(r"aiinfra:([a-z][-a-z0-9]{0,62}):([1-9][0-9]{0,5})")
+COMMENT = re.compile(r"aiinfra:([a-z][-a-z0-9]{0,62}):([1-9][0-9]{0,5})")
+"""What Slurm is told of a job of Run: its name, and the attempt. No other has such a comment."""
 _END = "\x1f"
 _FIELDS = (
     "JobID", "ArrayJobID", "ArrayTaskID", "UserName", "State", "NodeList", "NumNodes",
@@ -59,6 +60,11 @@ class Entry(NamedTuple):
     limit: str = ""  # how long it may run, as Slurm writes it
     since: float = 0.0  # when it began, or else when it was sent (Unix epoch)
     priority: int = 0  # of those that wait, the highest is next
+
+    @property
+    def turn(self) -> tuple[int, int]:
+        """What orders those that wait, the next one first."""
+        return -self.priority, int(self.number.partition("_")[0])
 
     @property
     def is_pending(self) -> bool:
@@ -115,7 +121,7 @@ def entries(text: str) -> Iterator[Entry]:
         if it["State"] == "FAILED" and it["Reason"] in _REFUSED:
             continue
         is_task = it["ArrayTaskID"].isdigit()
-        ours = _COMMENT.fullmatch(it["Comment"]) if is_users(it["UserName"]) else None
+        ours = COMMENT.fullmatch(it["Comment"]) if is_users(it["UserName"]) else None
         wants = int(it["NumNodes"]) if it["NumNodes"].isdigit() else 1
         began, sent = _moment(it["StartTime"]), _moment(it["SubmitTime"])
         yield Entry(
