@@ -171,7 +171,7 @@ def _line(done: Course, line: str, files: Mapping[str, str], name: str) -> None:
         if not words or between == ("||" if done.code == 0 else "&&"):
             continue
         if words[0] == "exit":
-            done.code = int(words[1]) if words[1:] else done.code
+            done.code = int(words[1]) if "".join(words[1:2]).isdecimal() else done.code
             return
         done.code = 0
         _run(done, words, files, name)

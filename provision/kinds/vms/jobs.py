@@ -78,13 +78,15 @@ def _others(content: bytes) -> dict[str, Job]:
         user, why = json_object.text(it.get("user")), json_object.text(it.get("why"))
         told = _QUEUED.format(user, name) if user else _SENT
         waits = why if state is JobState.WAITING else ""
+        nodes, gpus = json_object.whole(it.get("nodes")), json_object.whole(it.get("gpus")) or 0
         found[name] = Job(
             name=name,
             state=state,
             why="; ".join(filter(None, [waits, told])),
             submitted=at or "",
             began=at if state is JobState.RUNNING else None,
-            nodes=json_object.whole(it.get("nodes")),
+            nodes=nodes,
+            gpus=gpus // max(nodes or 1, 1),
             command=tuple(filter(None, [json_object.text(it.get("title"))])),
             by=user,
         )
