@@ -19,11 +19,11 @@ from provision.actions.destroy import after_all
 from provision.codes import Code
 from provision.context import connect
 from provision.documents.job import JobState
-from provision.errors import Declined, Problem, SettingsError, StateError
+from provision.errors import Problem, SettingsError, StateError
 from provision.files import COPY_FOLDER, commit
 from provision.kinds import connection, registry
 from provision.lifecycle import consent, ownership, phases, plan_document
-from provision.lifecycle.consent import Stake, Way
+from provision.lifecycle.consent import Stake
 from provision.screens import jobs as screen
 from provision.settings import masking
 from provision.spec import job, packages, script
@@ -121,8 +121,7 @@ def _make_and_run(context: Context, spec: JobSpec, jobs: Jobs | None = None) -> 
     packed = copied_folder.packed(own, takes_files=True, to=to, judge=judge)
     with contextlib.nullcontext() if context.again else packed as archive:
         makes = context.create and not _stands(context)
-        validate.require_readable(context, spec.secrets, makes=makes)
-        validate.require_mountable(context, spec.mounts, makes=makes)
+        validate.require_granted(context, spec.secrets, spec.mounts, makes=makes)
         if makes:
             job.require_possible(spec, context.settings)
             create(context, copies=False)
@@ -136,7 +135,7 @@ def _make_and_run(context: Context, spec: JobSpec, jobs: Jobs | None = None) -> 
         told = f"{name} waits already, with the same command and folder; --name for another one"
         if not name:
             # Who has agreed to the plan of the cluster, minutes ago, may no longer be there.
-            _agree(context, jobs, spec, asks=not (makes or context.agreed))
+            _agree(context, jobs, spec, asks=not makes)
             with _naming_the_role():
                 name = jobs.submit(wanted, archive)
             told = f"{name} is submitted; aiinfra Cancel {name} ends it"
@@ -261,13 +260,8 @@ def _agree(context: Context, jobs: Jobs, spec: JobSpec, *, asks: bool) -> None:
         return
     context.console.progress(needs.words)
     dear = needs.more >= Decimal(str(context.settings.ask_above))
-    way = consent.way([Stake.JOB] if dear else [], terminal=context.console.is_terminal)
-    if not asks or way is Way.PASSES:
-        return
-    with consent.unanswered("no job was submitted"):
-        agrees = context.console.go_on("Go on?")
-    if not agrees:
-        raise Declined("No job was submitted, as you said")
+    if asks and dear:
+        consent.require(context, Stake.JOB, "", "Go on?", "no job was submitted")
 
 
 def _stands(context: Context) -> bool:

@@ -51,7 +51,15 @@ def test_a_key_of_metadata_may_be_as_long_for_terraform_as_for_python() -> None:
 def test_programs_of_vms_are_the_same_without_their_comments() -> None:
     for file in sandbox.PAYLOAD.glob("lib/**/*.py"):
         text = file.read_text("utf-8")
-        assert ast.dump(ast.parse(sandbox.bare(text))) == ast.dump(ast.parse(text)), file
+        assert _without_docstrings(sandbox.bare(text)) == _without_docstrings(text), file
+
+
+def _without_docstrings(program: str) -> str:
+    tree = ast.parse(program)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            node.value.value = ""
+    return ast.dump(tree)
 
 
 def test_no_program_of_every_vm_imports_one_that_only_rays_or_slurms_have() -> None:

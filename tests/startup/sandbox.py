@@ -106,8 +106,10 @@ def payload(*parts: str) -> dict[str, str]:
 
 
 def bare(program: str) -> str:
-    """A program without its comments, but for those at the margin."""
-    return re.sub(r"(?m)^ +# .*\n|  # .*$", "", program)
+    """A program without its comments, but for those at the margin, and with empty docstrings."""
+    text = re.sub(r"(?m)^ +# .*\n|  # .*$", "", program)
+    docstring = r'(?m)(= r?f?"""[\s\S]*?""")|^( *)"""[\s\S]*?"""$'
+    return re.sub(docstring, r'\1\2""', text)
 
 
 def configuration(**changes: Any) -> dict[str, Any]:

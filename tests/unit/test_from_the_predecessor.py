@@ -80,10 +80,12 @@ def test_a_terraform_tfvars_is_told_of_as_such_with_the_lines_that_take_its_plac
 
     assert problem.code is Code.INVALID_ENV_FILE
     assert "as ai-infra-cluster-provisioning had" in problem.what
-    assert (
-        "PROJECT_ID=my-project NAME_PREFIX=my-cluster ZONE=us-central1-a INSTANCE_COUNT=4"
-        in problem.fix
-    )
+    lines, _, rest = problem.fix.removeprefix("write ").partition(" to an env.list")
+    assert set(lines.split()) == {
+        *("PROJECT_ID=my-project", "NAME_PREFIX=my-cluster", "ZONE=us-central1-a"),
+        *("INSTANCE_COUNT=4", "DISK_SIZE_GB=500"),
+    }
+    assert "VM_TYPE=a3-highgpu-8g for `create a3`" in rest
     assert PAGE in problem.fix
     assert _loaded(tmp_path, _TFVARS, "env.list").problems[0].code is Code.INVALID_ENV_FILE
 
@@ -118,7 +120,7 @@ def test_node_pools_of_a_tfvars_are_gkes(tmp_path: Path) -> None:
         ("create a3 gke /x/terraform.tfvars", "VM_TYPE=a3-highgpu-8g and ORCHESTRATOR_TYPE=gke"),
         ("-q create a3-mega mig-cos -b gs://b/f", "write VM_TYPE=a3-megagpu-8g to an env.list"),
         ("destroy a2 mig", "its own image"),
-        ("create slurm", "Cluster Toolkit"),
+        ("create slurm", "write ORCHESTRATOR_TYPE=slurm to an env.list"),
     ],
 )  # fmt: skip
 def test_its_command_line_is_told_of_as_such_and_nothing_else_is(line: str, in_fix: str) -> None:

@@ -55,10 +55,13 @@ locals {
     for name in local._payload_files : name => file("${path.module}/payload/${name}")
     if !anytrue([for word in local._left_out : can(regex("(^|/)${word}[-_]|-${word}[.]", name))])
   }
-  # Metadata has little room: programs travel without comments, but for those at the margin.
+  # Metadata has little room: programs travel without comments, but for those at the margin, and with
+  # empty docstrings; the first pattern is a text that is a value, and stays ("" after it adds nothing).
+  _docstring = "/(?m)(= r?f?\"\"\"[\\s\\S]*?\"\"\")|^( *)\"\"\"[\\s\\S]*?\"\"\"$/"
   _payload = {
-    for name, text in local._payload_texts :
-    name => startswith(name, "lib/") ? replace(text, "/(?m)^ +# .*\n|  # .*$/", "") : text
+    for name, text in local._payload_texts : name => startswith(name, "lib/") ? replace(
+      replace(text, "/(?m)^ +# .*\n|  # .*$/", ""), local._docstring, "$1$2\"\""
+    ) : text
   }
 
   _metadata = merge(

@@ -52,6 +52,7 @@ SETTINGS = {
     # Of a shell that came by ssh, with little locked memory, which RDMA needs.
     "PropagateResourceLimits": "NONE",
     "LaunchParameters": "use_interactive_step",
+    "JobSubmitPlugins": "lua",
     "Prolog": f"/{FOLDER}/aiinfra-prolog",
     "PrologFlags": "Alloc",
     "TaskProlog": f"/{FOLDER}/aiinfra-task-prolog",
@@ -73,6 +74,20 @@ CGROUP = """\
 ConstrainCores=yes
 ConstrainDevices=yes
 ConstrainRAMSpace=yes
+"""
+_SUBMIT = """\
+-- By such a comment a job of Run's is known, and gets its folder: root's alone. A control character
+-- could make another line of what squeue says.
+local function refused(job, by)
+  local comment, name = job.comment or "", job.name or ""
+  if by == 0 or not (comment:find("^aiinfra:") or (comment .. name):find("%c")) then
+    return slurm.SUCCESS
+  end
+  slurm.log_user("the comment may not begin with aiinfra:, nor have control characters")
+  return slurm.ERROR
+end
+function slurm_job_submit(job, partitions, by) return refused(job, by) end
+function slurm_job_modify(job, record, partitions, by) return refused(job, by) end
 """
 _PROLOG = """\
 #!/bin/sh
@@ -168,6 +183,7 @@ def files(cluster: str, partition: str, head: str, this: Machine, life: int = 0)
             "".join(f"Name=gpu File=/dev/nvidia{number}\n" for number in this.gpus)
         ),
         f"{FOLDER}/cgroup.conf": File(CGROUP),
+        f"{FOLDER}/job_submit.lua": File(_SUBMIT),
         f"{FOLDER}/aiinfra-prolog": File(_PROLOG, 0o755),
         f"{FOLDER}/aiinfra-task-prolog": File(_TASK_PROLOG, 0o755),
         "etc/default/slurmd": File(f"SLURMD_OPTIONS='-Z --conf \"{options(this)}\"'\n"),

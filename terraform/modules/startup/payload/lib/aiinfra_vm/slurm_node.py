@@ -16,7 +16,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable, Iterable
 
-from aiinfra_vm import configuration, heads, programs, slurm_conf, slurm_key, storage
+from aiinfra_vm import (
+    configuration,
+    heads,
+    programs,
+    slurm_conf,
+    slurm_jobs,
+    slurm_key,
+    slurm_others,
+    storage,
+)
 from aiinfra_vm.heads import say, tell_systemd
 from aiinfra_vm.lease import Lease
 from aiinfra_vm.slurm_state import Lost, State
@@ -222,7 +231,10 @@ def main() -> None:
         keys,
         State(folder),
         names=(config["name_prefix"], config["slurm"]["partition"]),
-        chores=tuple,
+        chores=lambda: (
+            slurm_jobs.SlurmJobs(storage.wanted(), storage.shared()).tend,
+            slurm_others.SlurmOthers(folder).tell,
+        ),
         pace=pace,
     )
     signal.signal(signal.SIGTERM, lambda *_: node.stop())

@@ -7,21 +7,17 @@ gets its folder.
 from __future__ import annotations
 
 import os
-import re
-import shutil
+import pwd
 import subprocess
 import sys
 from pathlib import Path
 
-from aiinfra_vm import configuration, gpu_check, gpu_health, slurm_conf
+from aiinfra_vm import configuration, gpu_check, gpu_health, slurm_conf, slurm_queue
 
 HOME = Path("/var/lib/aiinfra-job")
 """Where the folders of Run's jobs are."""
-COMMENT = re.compile(r"aiinfra:([a-z][-a-z0-9]{0,62}):([1-9][0-9]{0,5})")
-"""What Slurm is told of a job of Run: its name, and the attempt."""
-USER = re.compile(r"aiinfra-job-[0-9]{2}")
-"""Who runs jobs of Run: the step `slurm` makes them, 64 of one number on every VM."""
 _LONGEST = 160
+_CHOWN = 60  # seconds
 
 
 def complaint() -> str:
@@ -51,19 +47,24 @@ def drain(node: str, why: str) -> None:
 def make_folder(comment: str, user: str) -> None:
     """Make the folder of a job of Run; of another job, nothing.
 
-    One that is there stays whose it is: a job may call itself what it likes.
+    What jobs before it have left that had the same user is closed to it.
 
     Raises:
         OSError: It can't be made.
     """
-    match = COMMENT.fullmatch(comment)
-    if match is None or not USER.fullmatch(user):
+    match = slurm_queue.COMMENT.fullmatch(comment)
+    if match is None or not slurm_queue.is_users(user):
         return
     HOME.mkdir(mode=0o755, parents=True, exist_ok=True)
-    folder = HOME / match[1]
-    if not folder.exists():
-        folder.mkdir(mode=0o700, exist_ok=True)
-        shutil.chown(folder, user, user)
+    folder, own = HOME / match[1], pwd.getpwnam(user).pw_uid
+    for other in HOME.iterdir():
+        if other != folder and other.lstat().st_uid == own:
+            os.chown(other, 0, 0, follow_symlinks=False)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.lstat().st_uid != own:
+        # An earlier attempt may have had another user, whose files are in it.
+        chown = ["chown", "--recursive", "--no-dereference", f"{user}:{user}", str(folder)]
+        subprocess.run(chown, check=True, timeout=_CHOWN)  # noqa: S603 - names that were looked at
 
 
 def main() -> int:
