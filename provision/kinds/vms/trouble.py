@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -180,15 +181,15 @@ def _slurm(case: Case) -> Iterator[Trouble]:
         )
         return
     bad = [(it, it.slurm) for it in ready if it.slurm and it.slurm.takes_none]
-    for (state, reason), pairs in alike(bad, lambda it: (it[1].state, it[1].reason)).items():
-        them = [vm for vm, _ in pairs]
+    for node, pairs in alike(bad, lambda it: dataclasses.replace(it[1], gpus_in_use=0)).items():
+        them, reason = [vm for vm, _ in pairs], node.reason
         yield _of(
             them,
-            f"gets no jobs from Slurm, which has it as {state}",
-            why=(reason,) if reason else (),
+            f"gets no jobs from Slurm, which has it as {node.state}",
+            why=(reason, *xids.meanings((reason,))) if reason else (),
             fix="see /var/log/slurm there, fix the cause; then, on any VM: sudo scontrol update"
             f" nodename={','.join(vm.name for vm in them[:_LEFT])} state=resume",
-            by_itself=state.endswith("*"),
+            by_itself=node.is_mute,
         )
 
 
