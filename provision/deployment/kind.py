@@ -106,6 +106,10 @@ class Jobs(ABC):
         submitted one has agreed to its end.
         """
 
+    def others(self) -> Sequence[Job]:
+        """The jobs that people have begun by other means than Run, and that are not over."""
+        return ()
+
     @abstractmethod
     def find(self, name: str) -> Job | None:
         """How far a job is; None if there is none of this name."""

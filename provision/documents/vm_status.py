@@ -110,6 +110,8 @@ class SlurmNow:
     gpus: Annotated[int, "how many GPUs all nodes have for jobs"]
     gpus_in_use: Annotated[int, "how many of them jobs have"]
     silent_seconds: Annotated[int, "the seconds since the head said so, each minute at least"]
+    others_running: Annotated[int, "how many jobs run that came by sbatch or srun, not by Run"] = 0
+    others_waiting: Annotated[int, "how many of these wait"] = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -132,8 +132,8 @@ def _counted(job: Job, its: JobTasks) -> str:
     """How many of a job's tasks are how far."""
     number = len(job.ranks)
     if job.state is JobState.FAILED and its.failed and job.failure:
-        first = f"first {job.failure.rank} on {job.failure.machine}"
-        return f"{its.failed} of {number} tasks failed: {job.failure.what}, {first}"
+        first = f", first {job.failure.rank} on {job.failure.machine}" * bool(job.failure.machine)
+        return f"{its.failed} of {number} tasks failed: {job.failure.what}{first}"
     parts = {
         "run": its.running,
         "wait": its.waiting,

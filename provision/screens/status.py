@@ -209,7 +209,10 @@ def _machines(found: Status, width: int) -> Iterator[Line]:
 def _slurm(now: SlurmNow) -> str:
     nodes = ", ".join(f"{count:,} {state}" for state, count in now.states.items())
     gpus = f"; {now.gpus_in_use:,} of {now.gpus:,} GPUs in use" if now.gpus else ""
-    return f"{nodes or 'no nodes'}{gpus}; {now.head} leads"
+    others = {"run": now.others_running, "wait": now.others_waiting}
+    told = ", ".join(f"{count:,} {how}" for how, count in others.items() if count)
+    jobs = f"; jobs of others: {told}" if told else ""
+    return f"{nodes or 'no nodes'}{gpus}{jobs}; {now.head} leads"
 
 
 def _without_empty(table: list[list[str]]) -> list[list[str]]:

@@ -23,7 +23,7 @@ NAMES: Final = (
 )
 _ARRAY: Final = re.compile(r"([0-9]{1,9})-([0-9]{1,9})(?:%([0-9]{1,9}))?")
 MOST_TASKS: Final = 1000
-"""As many as Slurm has, and as high as it counts, if nobody says more (MaxArraySize)."""
+"""Also the highest number: one less than MaxArraySize if nobody sets that (slurm.conf(5) 24.11)."""
 _FIELDS: Final = {f"--{name}": f"job_{name.replace('-', '_')}" for name in NAMES}
 
 

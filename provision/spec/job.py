@@ -201,11 +201,14 @@ def _said(mount: Mapping[str, Any]) -> str:
 def _mounts(settings: Settings, said: Sequence[str], *, ray: bool) -> tuple[JobMount, ...]:
     """The buckets that are named so, each at a path of its own."""
     found: list[JobMount] = []
-    if said and (settings.is_ray or ray):
+    if said and (settings.is_ray or settings.is_slurm or ray):
+        on_ray = settings.is_ray or ray
         raise SettingsError(
-            "--mount has no effect on Ray",
+            f"--mount has no effect {'on Ray' if on_ray else f'with {settings.kind_words}'}",
             code=Code.WITHOUT_EFFECT,
-            why="its tasks run on any machine, in processes that are no job's",
+            why="its tasks run on any machine, in processes that are no job's"
+            if on_ray
+            else "what Slurm begins is the job's own user from the first, and only root can mount",
             fix=f"GCS_MOUNT_LIST={said[0].removesuffix(':ro')}, and Create"
             + ("" if ray else " --replace-vms"),
             setting="--mount",

@@ -26,7 +26,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from rehearsal.cloud import compute, vm_documents, vm_jobs
+from rehearsal.cloud import compute, vm_documents, vm_jobs, vm_queue
 from rehearsal.cloud.compute import fleet, startup_told
 from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE
 from rehearsal.cloud.facts import bandwidths
@@ -338,7 +338,7 @@ def _power_off(request: Request, store: Store, group: str) -> None:
     for vm in found.values():
         told = vm["_startup"]
         where = startup_told.shared_folder(vm)
-        jobs = vm_jobs.quiet_since(store, where) if where else 0.0
+        jobs = vm_queue.quiet_since(store, where) if where else 0.0
         if jobs is None:
             return
         started = told["begins"] + startup_told.length(told["skipped"]) * told["pace"]

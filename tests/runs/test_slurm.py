@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 
+from tests.runs import state_file
 from tests.runs.conftest import Rehearse, Standing
 
 SLURM = {"ORCHESTRATOR_TYPE": "slurm", "INSTANCE_COUNT": "2"}
@@ -40,3 +42,25 @@ def test_a_vm_that_slurm_has_drained_is_broken_with_slurms_own_words(standing: R
     (name,) = bad["names"]
     assert f"scontrol update nodename={name} state=resume" in bad["fix"]
     assert "1 drained, 1 idle; 0 of 4 GPUs in use" in ended.said
+
+
+def test_jobs_of_others_are_counted_keep_a_test_from_beginning_and_are_named_by_a_destroy(
+    standing: Rehearse,
+) -> None:
+    rehearsal = standing(SLURM)
+    runs = {"name": "1001", "user": "ana", "title": "train.sh", "state": "RUNNING", "nodes": 1}
+    waits = runs | {"name": "1002", "state": "PENDING", "why": "Resources"}
+    with state_file.blob(rehearsal, "np-deployment/vms/slurm/jobs.json") as told:
+        told.upload_from_string(json.dumps({"jobs": [runs, waits]}))
+
+    looked = rehearsal.run("Status")
+    assert "jobs of others: 1 run, 1 wait" in " ".join(looked.said.split())
+    tested = rehearsal.run("Test")
+    assert tested.code == 8, tested.said
+    assert tested.problem["what"] == "nothing was tested: Slurm runs the job 1001"
+    kept = rehearsal.run("Destroy")
+    assert kept.code == 2, kept.said
+    assert kept.problem["what"] == "Jobs would end: 1001 of ana, 1002 of ana"
+    with state_file.blob(rehearsal, "np-deployment/vms/slurm/jobs.json") as told:
+        told.upload_from_string('{"jobs": []}')
+    assert rehearsal.run("Test").code == 0

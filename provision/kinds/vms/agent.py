@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from provision import words
 from provision.documents import json_object
+from provision.documents.job import JobState
 from provision.documents.vm_status import SlurmNode, SlurmNow
 from provision.kinds.vms import instances
 from provision.kinds.vms.instances import arguments, moment
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from provision.context import Cloud
+    from provision.documents.job import Job
     from provision.documents.vm_status import StartupStep
     from provision.spec.cluster import VmSpec
     from provision.spec.pools import Group
@@ -79,15 +81,17 @@ class Queue:
     head: str
     nodes: Mapping[str, SlurmNode]  # the VMs by name
 
-    def now(self, clock: Clock) -> SlurmNow:
-        """It in numbers."""
-        nodes = self.nodes.values()
+    def now(self, clock: Clock, others: Iterable[Job] = ()) -> SlurmNow:
+        """It in numbers; `others`: the jobs that are none of Run's."""
+        nodes, states = self.nodes.values(), [it.state for it in others]
         return SlurmNow(
             head=self.head,
             states=dict(collections.Counter(sorted(it.state for it in nodes))),
             gpus=sum(it.gpus for it in nodes),
             gpus_in_use=sum(it.gpus_in_use for it in nodes),
             silent_seconds=max(0, int(clock.since(self.at))),
+            others_running=states.count(JobState.RUNNING),
+            others_waiting=states.count(JobState.WAITING),
         )
 
 

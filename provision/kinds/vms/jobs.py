@@ -30,7 +30,7 @@ from provision.kinds.job_folder import JobFolder
 from provision.kinds.vms import agent
 from provision.screens import amounts, layout
 from provision.screens import jobs as screen
-from provision.settings.choices import KIND, Orchestrator
+from provision.settings.choices import KIND
 from provision.spec import job as job_spec
 from provision.state import objects
 from provision.state.objects import Stored, Writer
@@ -78,13 +78,15 @@ def _others(content: bytes) -> dict[str, Job]:
         user, why = json_object.text(it.get("user")), json_object.text(it.get("why"))
         told = _QUEUED.format(user, name) if user else _SENT
         waits = why if state is JobState.WAITING else ""
+        nodes, gpus = json_object.whole(it.get("nodes")), json_object.whole(it.get("gpus")) or 0
         found[name] = Job(
             name=name,
             state=state,
             why="; ".join(filter(None, [waits, told])),
             submitted=at or "",
             began=at if state is JobState.RUNNING else None,
-            nodes=json_object.whole(it.get("nodes")),
+            nodes=nodes,
+            gpus=gpus // max(nodes or 1, 1),
             command=tuple(filter(None, [json_object.text(it.get("title"))])),
             by=user,
         )
@@ -179,9 +181,7 @@ class VmJobs(Jobs):
         earlier = names[: names.index(name)] if name in names else []
         before = [it for it in earlier if not self._is_over(it)]
         # Slurm's jobs run side by side: what one waits for stands in its course.
-        first = (
-            f"{before[0]} is before it" if before and not self._is(Orchestrator.SLURM) else _UNHEARD
-        )
+        first = f"{before[0]} is before it" if before and not self._is("slurm") else _UNHEARD
         return self._job(name, asked, course or {"why": first}, place=len(before))
 
     def asked(self, name: str, *, again: bool = False) -> Mapping[str, Any] | None:
@@ -195,6 +195,10 @@ class VmJobs(Jobs):
             for it in self._order()
             if not self._is_over(it) and (every or not self._jobs.ends_cluster(it))
         ]
+
+    def others(self) -> Sequence[Job]:
+        """Those on Ray, or by Slurm."""
+        return list(self._others().values())
 
     def log(self, job: Job, attempt: int, rank: int, after: int) -> Iterator[tuple[int, bytes]]:
         """The pieces, in their order."""
@@ -232,7 +236,7 @@ class VmJobs(Jobs):
     def way_in(self, job: Job, rank: int) -> WayIn:
         """By gcloud; into the container if the job has an image."""
         if self._jobs.asked(job.name) is None:
-            there = "scontrol show job" if self._is(Orchestrator.SLURM) else "ray job list"
+            there = "scontrol show job" if self._is("slurm") else "ray job list"
             raise job_folder.of_others(job.name, f"Ssh, and there `{there}`")
         job_folder.require_rank(job, rank)
         name = self._of_task(job, rank) if job.tasks else job.machines[rank]
@@ -250,9 +254,9 @@ class VmJobs(Jobs):
         folder = f"{_HOME}/{job.name}"
         line = f"sudo docker exec -it {_CONTAINER} {shlex.join(shell(folder))}" if job.image else ""
         # By Slurm, each job runs as a user of its own, who alone may enter its folder.
-        line = line or (f"sudo {shlex.join(shell(folder))}" if self._is(Orchestrator.SLURM) else "")
+        line = line or (f"sudo {shlex.join(shell(folder))}" if self._is("slurm") else "")
         line = line or f'cd {folder} && exec "$SHELL" -l'
-        on_ray = self._is(Orchestrator.RAY)
+        on_ray = self._is("ray")
         return WayIn(
             where=name,
             folder=folder,
@@ -266,7 +270,7 @@ class VmJobs(Jobs):
     def cancel(self, job: Job) -> None:
         """Mark it in the order of jobs."""
         if self._jobs.asked(job.name) is None:
-            ends = "scancel" if self._is(Orchestrator.SLURM) else "ray job stop"
+            ends = "scancel" if self._is("slurm") else "ray job stop"
             raise job_folder.of_others(job.name, f"{ends} {job.name}, on a VM")
 
         def marked(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -317,7 +321,7 @@ class VmJobs(Jobs):
     def _order(self) -> list[str]:
         return [it["name"] for it in self._folder.read(INDEX) or ()]
 
-    def _is(self, kind: Orchestrator) -> bool:
+    def _is(self, kind: str) -> bool:
         """Whether this is what runs the jobs of the group."""
         record = self._folder.record()
         return record is not None and record.settings.get(KIND) == kind
@@ -337,7 +341,7 @@ class VmJobs(Jobs):
 
     def _others(self) -> dict[str, Job]:
         """What others run on Ray, or by Slurm, by name, as its head said last."""
-        return self._folder.read(_BY_SLURM if self._is(Orchestrator.SLURM) else _ON_RAY) or {}
+        return self._folder.read(_BY_SLURM if self._is("slurm") else _ON_RAY) or {}
 
 
 def _counted(tasks: JobTasks | None, told: Mapping[str, Any]) -> JobTasks | None:

@@ -15,6 +15,7 @@ from provision.google import refusals
 from provision.kinds import gpus, happened
 from provision.kinds import status as common
 from provision.kinds.vms import agent, flex_start, instances, out_of_date, startup, trouble
+from provision.kinds.vms.jobs import VmJobs
 from provision.lifecycle import pricing
 from provision.screens.layout import counted
 from provision.settings.choices import KIND, NetworkConfig, called
@@ -94,7 +95,7 @@ def look(
         unrepaired=policy.get("defaultActionOnFailure") == "DO_NOTHING" and not makes_none_again,
         idles=has_idle_timeout and agent.idle_since(cloud.folder) is not None,
         lost=(*lost, *roleless),
-        slurm=queue.now(clock) if queue else None,
+        slurm=queue.now(clock, VmJobs(cloud.folder, clock).others()) if queue else None,
     )
     image = {key: record.image.get(key) for key in ("project", "family", "name")}
     cost, so_far = common.cost_of(existing(case, record, seen), pricing.known(context, cloud))

@@ -144,9 +144,12 @@ def test_a_mount_of_a_job_hides_nothing_and_leads_to_no_state(said: str, what: s
         job.of(Settings({**MANDATORY, **own}), ("true",), {}, {}, (said,))
 
 
-def test_a_job_of_ray_has_no_mounts_of_its_own() -> None:
+def test_a_job_of_ray_or_of_slurm_has_no_mounts_of_its_own() -> None:
     on_gke = Settings({**MANDATORY, "orchestrator_type": "gke", "enable_ray_operator": "yes"})
     on_vms = Settings({**MANDATORY, "orchestrator_type": "ray"})
+    by_slurm = Settings({**MANDATORY, "orchestrator_type": "slurm"})
+    with pytest.raises(SettingsError, match="--mount has no effect with ORCHESTRATOR_TYPE=slurm"):
+        job.of(by_slurm, ("true",), {}, {}, ("my-data:/mnt/data:ro",))
     for settings, ray in ((on_gke, True), (on_vms, False)):
         with pytest.raises(SettingsError, match="--mount has no effect on Ray") as caught:
             job.of(settings, ("true",), {}, {}, ("my-data:/mnt/data:ro",), ray=ray)

@@ -141,7 +141,7 @@ def test_what_others_have_slurm_run_says_whose_it_is_and_is_ended_by_slurms_own_
     first, second = jobs.find("11"), jobs.find("12")
     assert first is not None
     assert second is not None
-    assert (first.by, first.command, first.nodes) == ("ana", ("eval.sh",), 2)
+    assert (first.by, first.command, first.nodes, first.gpus) == ("ana", ("eval.sh",), 2, 8)
     assert first.began == "2026-11-29T10:00:00.000Z"
     assert second.why.startswith("Resources; ana sent it to Slurm; `scontrol show job 12`")
     for act, fix in ((jobs.cancel, "scancel 11"), (lambda it: jobs.way_in(it, 0), "scontrol")):
