@@ -376,6 +376,8 @@ class GkeJobs(Jobs):
         over = {*done, *failed}
         alive = (it for it in own if (it.get("status") or {}).get("phase") == "Running")
         running = len({job_pods.rank(it) for it in alive} - over)
+        if job.state is JobState.PREPARING and started:  # the others may still wait for nodes
+            job = replace(job, state=JobState.RUNNING)
         job = _counted(job, len(done), len(failed), running, is_over=job.state.is_over)
         if failed and started:
             if self._failures.get((job.name, 0)) is None:
