@@ -96,9 +96,14 @@ class SlurmNode:
     gpus_in_use: Annotated[int, "how many of them jobs have"] = 0
 
     @property
+    def is_mute(self) -> bool:
+        """Whether it does not answer the head; the VMs write so in place of sinfo's star."""
+        return self.reason.startswith("it does not answer")
+
+    @property
     def takes_none(self) -> bool:
-        """Whether it gets no jobs; Slurm puts a star behind what does not answer."""
-        return self.state.startswith(("down", "drain", "fail")) or self.state.endswith("*")
+        """Whether it gets no jobs."""
+        return self.state.startswith(("down", "drain", "fail")) or self.is_mute
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -155,10 +155,19 @@ def _interpreter(
         _script(done, files[scripts[0]] if is_own else "")
 
 
+_PARTS = re.compile(
+    r"""(;|&&|\|\||^)((?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|(?!;|&&|\|\|).)+)""", re.DOTALL
+)
+"""What stands between two commands of a line, but in quotes, and the second of them."""
+
+
 def _line(done: Course, line: str, files: Mapping[str, str], name: str) -> None:
-    parts = [";", *re.split(r"(;|&&|\|\|)", line)]
-    for between, part in zip(parts[::2], parts[1::2], strict=True):
-        words = shlex.split(part)
+    try:
+        parts = [(between, shlex.split(part)) for between, part in _PARTS.findall(line)]
+    except ValueError:  # as bash has it
+        done.fail(2, f"{name}: -c: line 1: unexpected EOF while looking for matching quote")
+        return
+    for between, words in parts:
         if not words or between == ("||" if done.code == 0 else "&&"):
             continue
         if words[0] == "exit":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -180,15 +181,15 @@ def _slurm(case: Case) -> Iterator[Trouble]:
         )
         return
     bad = [(it, it.slurm) for it in ready if it.slurm and it.slurm.takes_none]
-    for (state, reason), pairs in alike(bad, lambda it: (it[1].state, it[1].reason)).items():
-        them = [vm for vm, _ in pairs]
+    for node, pairs in alike(bad, lambda it: dataclasses.replace(it[1], gpus_in_use=0)).items():
+        them, reason = [vm for vm, _ in pairs], node.reason
         yield _of(
             them,
-            f"gets no jobs from Slurm, which has it as {state}",
-            why=(reason,) if reason else (),
+            f"gets no jobs from Slurm, which has it as {node.state}",
+            why=(reason, *xids.meanings((reason,))) if reason else (),
             fix="see /var/log/slurm there, fix the cause; then, on any VM: sudo scontrol update"
             f" nodename={','.join(vm.name for vm in them[:_LEFT])} state=resume",
-            by_itself=state.endswith("*"),
+            by_itself=node.is_mute,
         )
 
 
@@ -320,8 +321,8 @@ def _missing(case: Case) -> Trouble:
     taken = [f"{name} {case.known[name].words}" for _, name in gone[: min(case.missing, _LEFT)]]
     if case.limit is not None:
         why = (
-            f"Google deletes a VM when its run duration of {words.duration(float(case.limit))} is"
-            " over, and its group makes no new one"
+            f"Google deletes a VM when MAX_RUN_DURATION, here {words.duration(float(case.limit))},"
+            " is over, and its group makes no new one"
         )
     elif taken:
         why = f"{words.listed(taken)}, and the group makes no VM again"
@@ -330,7 +331,7 @@ def _missing(case: Case) -> Trouble:
     return Trouble(
         about=About.MACHINES,
         what=f"{case.missing} of {counted(case.wanted or 0, 'VM')}"
-        f" {'is' if case.missing == 1 else 'are'} no longer part of the group",
+        f" {'is' if case.missing == 1 else 'are'} gone",
         count=case.missing,
         why=(why,),
         fix="run Create to get new VMs, or Destroy if you are done",
