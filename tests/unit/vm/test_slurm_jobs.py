@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -19,6 +21,10 @@ from aiinfra_vm import (
 )
 from aiinfra_vm.slurm_jobs import SlurmJobs, user_of
 from aiinfra_vm.slurm_queue import Entry, Node, Refused, Request
+
+from provision.kinds.vms.jobs import VmJobs
+from provision.time.clock import Clock
+from tests.unit.memory_folder import MemoryFolder
 
 
 class Folder:
@@ -286,3 +292,34 @@ def test_what_waits_for_nobody_is_work(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(idle, "_said", lambda *_: "")
         monkeypatch.setattr(os, "getloadavg", lambda: (0.0, 0.0, 0.0))
         assert bool(idle.work(False, True)) is is_work, (state, reason)
+
+
+def test_what_the_head_and_the_vms_write_of_tasks_is_what_the_tool_reads(world: World) -> None:
+    world.ask("eval-1", gpus=1, array={"first": 4, "last": 6, "most": None})
+    world.head.tend()
+    own = Entry("7_4", "aiinfra-job-01", "eval-1", "RUNNING", 4, "eval-1", 1, nodes=("vm-1",))
+    later = own._replace(number="7_6", task=6, state="PENDING", nodes=(), reason="Resources")
+    world.queue.entries = [own, own._replace(number="7_5", task=5), later]
+    for index, code in ((4, None), (5, 3)):
+        phase = jobs.Phase.RUNNING if code is None else jobs.Phase.ENDED
+        told = jobs.Report(1, "101", phase, code, at=time.time() - 60, ran=code and 60.0)
+        world.shared.put(jobs.report_of("eval-1", jobs.task(index)), told.document())
+    world.head.tend()
+    other = slurm_others._document(own._replace(number="9", user="ana", job=""))
+    files = {f"jobs/{name}": it for name, (it, _) in world.wanted.objects.items()}
+    files |= {f"vms/{name}": it for name, (it, _) in world.shared.objects.items()}
+    files["vms/slurm/jobs.json"] = storage.encoded({"jobs": [other]})
+    folder = MemoryFolder(cast("Any", files))
+    record = SimpleNamespace(settings={"ORCHESTRATOR_TYPE": "slurm"})
+    monkeyed: Any = folder
+    monkeyed.record = lambda: record
+    tool = VmJobs(folder, Clock())
+
+    found = tool.find("eval-1")
+    assert found is not None
+    tasks = tool.whole(found).tasks
+    assert tasks is not None
+    assert (found.state, tasks.running, tasks.which_failed) == ("running", 2, (5,))
+    theirs = tool.find("9")
+    assert theirs is not None
+    assert (theirs.by, theirs.state) == ("ana", "running")
