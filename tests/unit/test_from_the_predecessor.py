@@ -120,7 +120,7 @@ def test_node_pools_of_a_tfvars_are_gkes(tmp_path: Path) -> None:
         ("create a3 gke /x/terraform.tfvars", "VM_TYPE=a3-highgpu-8g and ORCHESTRATOR_TYPE=gke"),
         ("-q create a3-mega mig-cos -b gs://b/f", "write VM_TYPE=a3-megagpu-8g to an env.list"),
         ("destroy a2 mig", "its own image"),
-        ("create slurm", "Cluster Toolkit"),
+        ("create slurm", "write ORCHESTRATOR_TYPE=slurm to an env.list"),
     ],
 )  # fmt: skip
 def test_its_command_line_is_told_of_as_such_and_nothing_else_is(line: str, in_fix: str) -> None:

@@ -40,7 +40,7 @@ def of(spec: VmSpec) -> Contents:
     lacks = images.lacking(spec.image.project)
     name = spec.image.name or f"the newest of {spec.image.family}"
     return Contents(
-        words="Ray cluster" if spec.ray_version else "VM group",
+        words=spec.called,
         place=spec.zone,
         image=f"{name}: {lacks}" if lacks else name,
         software=tuple(_software(spec)),
@@ -115,6 +115,8 @@ def _idle(spec: VmSpec) -> str:
 def _software(spec: VmSpec) -> Iterator[str]:
     if spec.ray_version:
         yield f"Ray {spec.ray_version}"
+    if spec.slurm_partition:
+        yield f"Slurm, partition {spec.slurm_partition}"
     if spec.notebook:
         # Jupyter, where the image is known to have it.
         image = spec.image

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
@@ -350,15 +350,28 @@ def place(world: World, entries: Sequence[Entry], entry: Entry, queue: Object) -
             job = entry.job["metadata"]["uid"]
             words = f"Preempted to accommodate a workload (UID: {uid}, JobUID: {job})"
             return NoPlace(found, victims, words)
+    # With fewer pods, where the job says so, if these are free (PartialAdmission, beta since 0.5).
+    (pods, *others) = jobs.pod_sets(entry.job)
+    for count in range(pods.count - 1, (pods.least or pods.count) - 1, -1):
+        fewer = [replace(pods, count=count), *others]
+        found_fewer = _assign(world, queue, entry, entries, fewer)
+        if not isinstance(found_fewer, str):
+            return found_fewer
     return NoPlace(found)
 
 
-def _assign(world: World, queue: Object, entry: Entry, others: Sequence[Entry]) -> Place | str:
+def _assign(
+    world: World,
+    queue: Object,
+    entry: Entry,
+    others: Sequence[Entry],
+    fewer: Sequence[PodSet] | None = None,
+) -> Place | str:
     """Quota of the workload's own queue, or of what the others of its cohort leave."""
     members = family(world, queue)
     first = [queue, *(it for it in members if it["metadata"]["uid"] != queue["metadata"]["uid"])]
     names = {it["metadata"]["name"] for it in first}
-    pod_sets = jobs.pod_sets(entry.job)
+    pod_sets = fewer or jobs.pod_sets(entry.job)
     return assign(world, together(first), pod_sets, _used(others, names))
 
 

@@ -37,7 +37,7 @@ withheld container.clusters.connect, iam.serviceAccounts.setIamPolicy,
     resourcemanager.projects.setIamPolicy :: @GKE service_account=@ACCOUNT
     -> PROJECT_ID: container.clusters.connect, iam.serviceAccounts.setIamPolicy,
     resourcemanager.projects.setIamPolicy
-@RAYS :: orchestrator_type=ray
+@RAYS :: orchestrator_type=(ray|slurm)
     -> PROJECT_ID: compute.firewalls.create, compute.networks.updatePolicy
 @RAYS :: orchestrator_type=ray service_account=default --
 @RAYS :: --
