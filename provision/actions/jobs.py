@@ -332,8 +332,9 @@ def _await(context: Context, jobs: Jobs, name: str) -> None:
         while True:
             job = find(context, jobs, name)
             has_failed = job.attempt and job.state is JobState.FAILED
-            # How it ended is told once what it said is.
-            stage.news(f"{name}: {'it has begun' if has_failed else screen.words(job)}")
+            # How it ended is told once what it said is; what it still lacks is no end of the wait.
+            runs = replace(job, why="") if job.state is JobState.RUNNING else job
+            stage.news(f"{name}: {'it has begun' if has_failed else screen.words(runs)}")
             if job.attempt and is_new:
                 on = "" if job.tasks else f" on {layout.counted(len(job.machines), 'machine')}"
                 fix = f"aiinfra Logs {name} --follow"

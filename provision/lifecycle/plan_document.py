@@ -164,6 +164,8 @@ def complete(
         imported=found.imported,
         losses=found.losses,
         kept=kept,
+        # Of a greater number the setting tells.
+        again=found.coming * all(it.setting != "INSTANCE_COUNT" for it in plan.settings),
     )
     return whole, running
 

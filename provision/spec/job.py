@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePath
@@ -444,7 +445,12 @@ def require_offered(spec: JobSpec, *, queues: Sequence[str], ray: bool) -> None:
 def name_of(words: Sequence[str]) -> str:
     """A name for a job: that of the script that it runs, or of the program."""
     # The line of a shell is one word.
-    own = [it for word in words for it in word.split() if not it.startswith("-")]
+    parts = [it for word in words for it in word.split()]
+    for program, option in itertools.pairwise(parts):
+        if option == "-c" and re.fullmatch(r"python[0-9.]*", PurePath(program).name):
+            parts = [program]  # what follows is code, and names nothing
+            break
+    own = [it for it in parts if not it.startswith("-")]
     named = [PurePath(word).name for word in own] or ["job"]
     script = next((it for it in named if it.endswith((".py", ".sh"))), "")
     told = script or next((it for it in named if it not in _LAUNCHERS), named[0])

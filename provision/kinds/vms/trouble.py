@@ -321,8 +321,8 @@ def _missing(case: Case) -> Trouble:
     taken = [f"{name} {case.known[name].words}" for _, name in gone[: min(case.missing, _LEFT)]]
     if case.limit is not None:
         why = (
-            f"Google deletes a VM when its run duration of {words.duration(float(case.limit))} is"
-            " over, and its group makes no new one"
+            f"Google deletes a VM when MAX_RUN_DURATION, here {words.duration(float(case.limit))},"
+            " is over, and its group makes no new one"
         )
     elif taken:
         why = f"{words.listed(taken)}, and the group makes no VM again"
@@ -331,7 +331,7 @@ def _missing(case: Case) -> Trouble:
     return Trouble(
         about=About.MACHINES,
         what=f"{case.missing} of {counted(case.wanted or 0, 'VM')}"
-        f" {'is' if case.missing == 1 else 'are'} no longer part of the group",
+        f" {'is' if case.missing == 1 else 'are'} gone",
         count=case.missing,
         why=(why,),
         fix="run Create to get new VMs, or Destroy if you are done",

@@ -23,6 +23,8 @@ PLAIN = {"image": "", "wants": "", "files": "", "ray": False, "restarts": 0, "re
         ("nvidia-smi", "nvidia-smi"),
         ("/usr/bin/env python3 4x4.py", "x4"),
         ("bash", "bash"),
+        ("/usr/bin/python3 -c print(1)", "python3"),
+        ("env A=1 python -c 'import torch; print(torch.__version__)'", "python"),
         ("42", "job"),
         ("python3 a-script-with-a-name-that-never-ends.py", "a-script-with-a-name-th"),
     ],

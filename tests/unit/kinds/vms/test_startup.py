@@ -162,7 +162,7 @@ def test_a_failure_or_report_before_a_reset_counts_for_nothing_after_it() -> Non
     api.resets = {"a": "2026-11-23T03:11:00.512-07:00"}
     _, said = _wait(api)
     assert said == [
-        "1 of 1 VMs have started up" if word == "done" else f"0 of 1 VMs have started up; 1 {word}"
+        "1 of 1 VM has started up" if word == "done" else f"0 of 1 VM has started up; 1 {word}"
         for word in ("not begun", "done")
     ]
     api = FakeApi(a=[_at(10, "done")], b=[_at(10, "done")], c=[_told("done")])

@@ -484,10 +484,10 @@ def test_vms_that_neither_exist_nor_are_asked_for_are_missed(
     found = _broken(there=there, limit=limit, vms=(), requests=requests)
     whats = [one.what for one in found]
     verb = "is" if missing == 1 else "are"
-    told = f"{missing} of 2 VMs {verb} no longer part of the group"
+    told = f"{missing} of 2 VMs {verb} gone"
     assert whats == [told] * bool(missing)
     if missing:
-        assert ("run duration of 1 h 0 min" in found[0].why[0]) is (limit is not None)
+        assert ("MAX_RUN_DURATION, here 1 h 0 min," in found[0].why[0]) is (limit is not None)
 
 
 def test_vms_that_google_took_and_no_group_makes_again_were_deleted_by_nobody() -> None:

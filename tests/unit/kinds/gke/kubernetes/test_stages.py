@@ -202,7 +202,7 @@ def test_manifests_of_ones_own_are_taken_and_missing_ones_named(
     found = manifests.read(manifests.JOBSET, environ)
     assert len(found.rest) == 1
     assert found.note is not None
-    assert "of your own" in found.note.what
+    assert "not from its release" in found.note.what
     for line in (f"{digest} other.yaml\n", f"{'0' * 64} jobset-v0.12.0.yaml\n", digest):
         sums.write_text(line)
         (problem,) = manifests.missing([manifests.JOBSET], environ)

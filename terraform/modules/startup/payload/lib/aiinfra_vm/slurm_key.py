@@ -17,6 +17,7 @@ import secrets
 import shutil
 import socket
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator
@@ -107,7 +108,10 @@ class Keys:
             try:
                 asking, (address, port) = listener.accept()
             except OSError:
-                return
+                if listener.fileno() < 0:
+                    return
+                time.sleep(1)  # for lack of something, such as files that may be open
+                continue
             with asking:
                 if port in _PRIVILEGED and self._is_known(address):
                     try:
