@@ -301,6 +301,7 @@ class VmJobs(Jobs):
             ends=job_folder.moment(course.get("ends")),
             failure=job_folder.failure(json_object.inner(course.get("failure"))),
             events=tuple(json_object.texts(course.get("events"))),
+            gpu_use=json_object.whole(course.get("gpu_use")),
         )
         return self._jobs.spent(job, asked)
 

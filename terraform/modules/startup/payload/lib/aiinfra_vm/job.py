@@ -103,6 +103,7 @@ class Runner:
         self._telling = threading.Lock()
         self._is_over = False
         self._doubts: tuple[Doubt, ...] = ()
+        self._gpu_use: int | None = None
         self._groups = os.getgrouplist(user.pw_name, user.pw_gid) if user else []
 
     def _place(self) -> str:
@@ -189,6 +190,7 @@ class Runner:
             # Of a GPU that broke the program can't help it, as of a machine that was lost.
             ran=None if code and gpu_health.broke(began) else ended - began,
             doubts=self._doubts,
+            gpu_use=self._gpu_use,
         )
         return code
 
@@ -290,15 +292,16 @@ class Runner:
         """Say what it was told to end for, as the VM may be gone before that, and what is seen."""
         with self._telling:
             if not self._is_over:
-                self._tell(Phase.RUNNING, why=self._attempt.why, doubts=self._doubts)
+                more = {"doubts": self._doubts, "gpu_use": self._gpu_use}
+                self._tell(Phase.RUNNING, why=self._attempt.why, **more)
 
     def _look_after(self, guard: job_guard.Guard) -> None:
-        """Say what looks wrong with the program, and when it no longer does."""
+        """Say what looks wrong with the program, until it no longer does, and what its GPUs do."""
         while not self._attempt.why and not self._is_over:
             time.sleep(_LOOK_LATER * self._pace)
-            found = guard.look()
-            if found != self._doubts:
-                self._doubts = found
+            found = guard.look(), guard.gpu_use
+            if found != (self._doubts, self._gpu_use):
+                self._doubts, self._gpu_use = found
                 self._tell_running()
 
     def _watch(self) -> None:
