@@ -43,7 +43,7 @@ _CHANGED: Final = 1
 """With what GNU tar ends if a file changed while it was read ("Exit status")."""
 # The job's user may have kept others from reading: who may become root reads it all.
 _LINE: Final = f"""\
-cd {{folder}} 2>/dev/null || exit {_NO_FOLDER}
+cd {{folder}} 2>/dev/null || {{{{ cat {{folder}}.gone >&2 2>/dev/null; exit {_NO_FOLDER}; }}}}
 all() {{{{ if sudo -n true 2>/dev/null; then sudo -n "$@"; else "$@"; fi; }}}}
 all test -e {{path}} || all test -L {{path}} || {{{{ ls -Aq >&2; exit {_NO_PATH}; }}}}
 all tar -cf - {{path}}
@@ -223,7 +223,8 @@ def _judged(
         raise ClusterError(
             f"{way.where} has no folder of {job.name} any more",
             code=Code.MACHINES_GONE,
-            why="the disk is another one, or somebody has removed it",
+            why="if the VM removed it for lack of room, it says so above; else the disk is another"
+            " one, or somebody has removed it",
             fix=job_folder.TO_A_MOUNT,
         )
     if code == _NO_PATH:
