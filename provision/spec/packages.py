@@ -59,7 +59,7 @@ if [ ! -e "$env/made" ]; then
   echo "=== aiinfra: packages are installed ==="
 fi
 # Also for a VM without room, which removes what nobody uses.
-touch "$env/made"
+touch "$env/made" 2>/dev/null || :
 . "$env/bin/activate"
 site=$("$env/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 export PYTHONPATH="$site${PYTHONPATH:+:$PYTHONPATH}"
