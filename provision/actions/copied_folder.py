@@ -11,7 +11,7 @@ from provision.errors import SettingsError
 from provision.files import COPY_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sized
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from provision.context import Context
@@ -77,23 +77,17 @@ def _told(folder: Path, archive: Archive | None, left_out: LeftOut, to: str) -> 
         yield f"{archive.count} {files_are} copied to {to}, {archive.size:,} bytes in all"
     if left_out.names:
         yield (
-            f"{words.listed(left_out.names)} of {folder} {_stay(left_out.names)}: histories,"
-            " env.list, .env"
-            f" files, private keys, what tools make, and what {IGNORE_FILE} names; a line !NAME"
-            " there takes one along"
+            f"Not copied from {folder}: {words.listed(left_out.names)} (histories, env.list, .env"
+            f" files, private keys, what tools make, what {IGNORE_FILE} names; a line !NAME there"
+            " takes one along)"
         )
     if left_out.by_git:
         yield (
-            f"{len(left_out.by_git)} of {folder} left out by .gitignore:"
-            f" {words.listed(left_out.by_git)}; an {IGNORE_FILE}, even an empty one, takes its"
-            " place"
+            f"Not copied from {folder}, by .gitignore: {words.listed(left_out.by_git)}; an"
+            f" {IGNORE_FILE}, even an empty one, takes its place"
         )
     if left_out.links:
         yield (
-            f"{words.listed(left_out.links)} of {folder} {_stay(left_out.links)}: the target of a"
-            " link that leads out of the folder would not be there"
+            f"Not copied from {folder}: {words.listed(left_out.links)}, links that lead out of it,"
+            " so that their targets would not be there"
         )
-
-
-def _stay(names: Sized) -> str:
-    return "stays here" if len(names) == 1 else "stay here"

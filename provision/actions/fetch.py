@@ -41,12 +41,14 @@ _NO_FOLDER: Final = 64
 _NO_PATH: Final = 65
 _CHANGED: Final = 1
 """With what GNU tar ends if a file changed while it was read ("Exit status")."""
-# The job's user may have kept others from reading: who may become root reads it all.
+# The job's user may have kept others from reading, or from its folder: who may become root reads
+# it all.
 _LINE: Final = f"""\
-cd {{folder}} 2>/dev/null || {{{{ cat {{folder}}.gone >&2 2>/dev/null; exit {_NO_FOLDER}; }}}}
 all() {{{{ if sudo -n true 2>/dev/null; then sudo -n "$@"; else "$@"; fi; }}}}
-all test -e {{path}} || all test -L {{path}} || {{{{ ls -Aq >&2; exit {_NO_PATH}; }}}}
-all tar -cf - {{path}}
+test -d {{folder}} || {{{{ cat {{folder}}.gone >&2 2>/dev/null; exit {_NO_FOLDER}; }}}}
+at={{folder}}/{{path}}
+all test -e "$at" || all test -L "$at" || {{{{ all ls -Aq {{folder}} >&2; exit {_NO_PATH}; }}}}
+all tar -C {{folder}} -cf - {{path}}
 """
 _LAST_WORDS: Final = 5.0
 """Seconds for which a program that has ended is still listened to."""
@@ -68,9 +70,9 @@ def fetch(context: Context) -> None:
             fix="write its name behind it, as Fetch train-1 outputs; Jobs lists them",
         )
     asked, where = (*context.others, "", "")[:2]
-    rank = context.settings.fetch_rank
     jobs = jobs_action.opened(context)
     job = jobs_action.meant(context, jobs, context.job)
+    rank = jobs_action.rank_of(context, job, "fetch_rank")
     way = jobs.way_in(job, rank)
     if way.lost:
         raise SettingsError(

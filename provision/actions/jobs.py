@@ -20,7 +20,7 @@ from provision.errors import (
     StateError,
     StillWaiting,
 )
-from provision.kinds import registry
+from provision.kinds import job_folder, registry
 from provision.lifecycle import consent, ownership, phases
 from provision.lifecycle.consent import Stake
 from provision.screens import jobs as screen
@@ -94,7 +94,7 @@ def act(context: Context, action: Action) -> None:
         return
     job = meant(context, jobs, wanted)
     if action is Action.JOBS:
-        job = replace(jobs.heard(job), fetch=jobs.fetch(job))
+        job = jobs.whole(job)
         context.report.jobs = [job]
         context.note(_silent(jobs, [job]))
         context.console.show(screen.whole(job), as_result=True)
@@ -226,7 +226,8 @@ class _Reader:
 
     def read(self, job: Job) -> None:
         """Show what is new, of each attempt until now."""
-        if self._kept is not None:
+        # Of tasks, not all have a part in the last one.
+        if self._kept is not None and not job.tasks:
             self._attempt = job.attempt
         while self._attempt <= job.attempt:
             for begins, piece in self._jobs.log(job, self._attempt, self._rank, self._after):
@@ -282,18 +283,19 @@ def _readers(context: Context, jobs: Jobs, job: Job) -> list[_Reader]:
     Raises:
         SettingsError: The job has no such rank.
     """
-    rank, tail = context.settings.log_rank, context.settings.log_tail
-    most = len(job.machines) or job.nodes or 1
-    if rank is None:
-        return [_Reader(jobs, context.console, it, f"[{it}] ", tail) for it in range(most)]
-    if rank >= most:
-        raise SettingsError(
-            f"{job.name} has no rank {rank}: it has {most} of them, from 0 on",
-            code=Code.INVALID_COMMAND_LINE,
-            fix=f"--rank {most - 1}, or --rank all",
-            setting="--rank",
-        )
+    tail, there = context.settings.log_tail, job.ranks
+    if context.settings.log_rank is None:
+        return [_Reader(jobs, context.console, it, f"[{it}] ", tail) for it in there]
+    rank = rank_of(context, job, "log_rank")
+    if rank not in there:
+        raise job_folder.no_rank(job, rank, there, f"--rank {there[-1]}, or --rank all")
     return [_Reader(jobs, context.console, rank, "", tail)]
+
+
+def rank_of(context: Context, job: Job, setting: str) -> int:
+    """The rank that --rank says, or else the job's first: that of tasks is no 0 but by chance."""
+    said: int = getattr(context.settings, setting)
+    return said if setting in context.settings.model_fields_set else job.ranks[0]
 
 
 def follow(context: Context, jobs: Jobs, name: str) -> Job:
@@ -330,12 +332,13 @@ def _await(context: Context, jobs: Jobs, name: str) -> None:
         while True:
             job = find(context, jobs, name)
             has_failed = job.attempt and job.state is JobState.FAILED
-            # How it ended is told once what it said is.
-            stage.news(f"{name}: {'it has begun' if has_failed else screen.words(job)}")
+            # How it ended is told once what it said is; what it still lacks is no end of the wait.
+            runs = replace(job, why="") if job.state is JobState.RUNNING else job
+            stage.news(f"{name}: {'it has begun' if has_failed else screen.words(runs)}")
             if job.attempt and is_new:
-                on = layout.counted(len(job.machines), "machine")
+                on = "" if job.tasks else f" on {layout.counted(len(job.machines), 'machine')}"
                 fix = f"aiinfra Logs {name} --follow"
-                context.reached(Milestone.JOB_BEGAN, f"{name} has begun on {on}", fix)
+                context.reached(Milestone.JOB_BEGAN, f"{name} has begun{on}", fix)
             if job.attempt or job.state.is_over:
                 return
             is_new = True
@@ -386,16 +389,20 @@ def _hear(context: Context, jobs: Jobs, name: str) -> Job:
             # What looks wrong while it runs is an event.
             is_told = job.state is JobState.RUNNING and job.machines
             words = screen.words(replace(job, why="") if is_told else job)
-            if words != said:
-                said = words
-                stage.news(f"{name}: {said}")
+            # Of a thousand tasks the end of each is none.
+            news = f"{job.state} {job.tasks.failed}" if job.tasks else words
+            if news != said:
+                said = news
+                stage.news(f"{name}: {words}")
             for reader in readers:
                 reader.read(job)
             # Its bar is drawn in place on a terminal, and is no news in a log.
-            stage.counts(f"{name}: {readers[0].bar or said}")
+            stage.counts(f"{name}: {words if job.tasks else readers[0].bar or words}")
             if job.state.is_over:
                 for reader in readers:
                     reader.end()
+                if job.tasks:
+                    context.report.jobs = [job := jobs.whole(job)]
                 if spent := screen.spent(job):
                     context.console.progress(f"{name} {spent}")
                 _judge(job)
@@ -445,6 +452,7 @@ def _judge(job: Job, fix: str = "") -> None:
         code=Code.JOB_FAILED,
         why=job.failure.tail if job.failure and job.failure.machine else "",
         fix=fix
-        or f"aiinfra Jobs {job.name} tells of each attempt, aiinfra Logs {job.name} what it said;"
+        or f"aiinfra Jobs {job.name} tells of each attempt, aiinfra Logs {job.name}"
+        f"{f' --rank {job.failure.rank}' if job.tasks and job.failure else ''} what it said;"
         " then run it again",
     )

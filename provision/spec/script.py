@@ -101,8 +101,10 @@ _ALONE: Final[Mapping[str, tuple[str, str]]] = {
     # Without this one it calls torchrun --standalone (torchtune 0.6.1, _cli/run.py, 2026-11-29).
     "tune run": (
         r"--rdzv.endpoint(=.*)?",
-        "bash -c 'tune run --nnodes $NNODES --nproc_per_node $NPROC_PER_NODE"
-        " --rdzv_endpoint $MASTER_ADDR:$MASTER_PORT RECIPE'",
+        (
+            "bash -c 'tune run --nnodes $NNODES --nproc_per_node $NPROC_PER_NODE"
+            " --rdzv_endpoint $MASTER_ADDR:$MASTER_PORT RECIPE'"
+        ),
     ),
     "torchrun": (r"(?!--standalone).*", "remove --standalone"),
 }

@@ -102,7 +102,7 @@ def test_a_training_goes_on_from_its_checkpoint_when_the_vm_of_rank_0_is_made_ag
 
     vms[lost].kill()
     vms[lost] = _started(group, lost)
-    _wait((group.shared / "result").exists, list(vms.values()))
+    _wait((group.shared / "result").exists, list(vms.values()), seconds=420)
 
     again = _begun(group.shared)[3:]
     assert {it["host"]: it["rank"] for it in again} == {it["host"]: it["rank"] for it in first}
