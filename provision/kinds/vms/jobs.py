@@ -20,6 +20,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+from provision import words
 from provision.codes import Code
 from provision.deployment.kind import Jobs, Needs, WayIn, shell
 from provision.documents import json_object
@@ -27,7 +28,7 @@ from provision.documents.job import Job, JobState, JobTasks
 from provision.errors import ClusterError, SettingsError
 from provision.kinds import connection, job_folder
 from provision.kinds.job_folder import JobFolder
-from provision.kinds.vms import agent
+from provision.kinds.vms import agent, contents
 from provision.screens import amounts, layout
 from provision.screens import jobs as screen
 from provision.settings.choices import KIND
@@ -47,6 +48,15 @@ _HOME: Final = "/var/lib/aiinfra-job"
 """Where each VM has the folders of jobs (aiinfra_vm/job.py of modules/startup)."""
 _CONTAINER: Final = "aiinfra-job"
 """That of the job that runs, if it has an image (containers.py there)."""
+MAY_ASK: Final = {
+    "image": "--image",
+    "restart_on": "--restart-on",
+    "secrets": "--secret",
+    "mounts": "--mount",
+    "gpus": "--gpus",
+    "array": "--array",
+}
+"""What a job has only if it is asked for, and by which option."""
 _STATES: Final = {"PENDING": JobState.WAITING, "RUNNING": JobState.RUNNING}
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 """Any program on a VM may write what others run: no other name is shown."""
@@ -158,12 +168,32 @@ class VmJobs(Jobs):
                 fix=f"--nodes {most}, or a greater INSTANCE_COUNT and Create",
                 setting="--nodes",
             )
+        self._require_known(spec)
         machine = self._machine()
         if machine:
             job_spec.require_gpus(spec, machine["type"], machine["gpus"])
         name = self._jobs.put(spec, archive, machine)
         self._change_index(lambda known: [*known, {"name": name, "cancelled": False}])
         return name
+
+    def _require_known(self, spec: JobSpec) -> None:
+        """See that the VMs know all that the job asks for: an older one would leave it out."""
+        wanted = [name for name in MAY_ASK if getattr(spec, name)]
+        unknown = agent.without(self._folder, self._clock, wanted) if wanted else {}
+        if unknown:
+            every, is_one = set().union(*unknown.values()), len(unknown) == 1
+            options = ", ".join(MAY_ASK[it] for it in wanted if it in every)
+            record = self._folder.record()
+            is_flex = bool(record and record.settings.get("ENABLE_FLEX_START"))
+            raise SettingsError(
+                f"{words.listed(unknown)} {'is' if is_one else 'are'} of an older version, which"
+                f" does not know {options}",
+                code=Code.WITHOUT_EFFECT,
+                why="the job would begin there all the same, and go without",
+                fix=f"{contents.replacing(flex_start=is_flex)}, with this version; or Run without"
+                f" {options}",
+                setting=options,
+            )
 
     def names(self) -> Sequence[str]:
         """The names of all jobs, the newest last; first those that others run."""
