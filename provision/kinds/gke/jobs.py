@@ -308,7 +308,7 @@ class GkeJobs(Jobs):
         if made.size.count is not None:
             return 0
         label = f"{kueue.POOL_LABEL}={pool.name}"
-        there = self._all("count nodes", "v1", "Node", selector=label)
+        there = self._all("count nodes", "v1", "Node", "", label)
         used = pods.used(self._all("count nodes", "v1", "Pod"))
         usable = (it["metadata"]["name"] for it in there if not it["spec"].get("unschedulable"))
         free = sum((pool.gpus - used[it]) // room.gpus if room.gpus else 1 for it in usable)
@@ -515,7 +515,9 @@ class GkeJobs(Jobs):
     def _pods(self, name: str, shape: Shape, attempt: int | None = None) -> list[Object]:
         """The pods of a job, by their ranks; of one attempt alone if it is given."""
         selector = shape.selector(name, attempt)
-        found = self._all(f"look at {name}", "v1", "Pod", kueue.NAMESPACE, selector)
+        # A thousand tasks leave as many pods, of which those that went well say nothing more.
+        fields = pods.ALIVE if shape is run_jobs.JOB else ""
+        found = self._all(f"look at {name}", "v1", "Pod", kueue.NAMESPACE, selector, fields)
         return sorted(
             found, key=lambda it: (job_pods.rank(it), labels(it).get("ray.io/node-type") != "head")
         )
@@ -530,10 +532,8 @@ class GkeJobs(Jobs):
             if it.name not in ours and it.state is not Queued.FINISHED
         ]
 
-    def _all(
-        self, doing: str, api: str, kind: str, namespace: str = "", selector: str = ""
-    ) -> list[Object]:
-        return self._ask(lambda: self._cluster.all(api, kind, namespace, selector), doing)
+    def _all(self, doing: str, api: str, kind: str, *where: str) -> list[Object]:
+        return self._ask(lambda: self._cluster.all(api, kind, *where), doing)
 
     def _ask(self, attempt: Callable[[], T], doing: str) -> T:
         deadline = self._context.progress.deadline(_ANSWER, _PAUSE)

@@ -84,7 +84,7 @@ def test_nodes_that_wait_for_work_do_not_come(
             {"spec": {"nodeName": "full", "containers": [asks]}},
         ],
     }
-    ours = having(_all=lambda _, __, kind, **___: there[kind])
+    ours = having(_all=lambda _, __, kind, *___: there[kind])
     pool = samples.pool_like(samples.ULTRA, mode=mode)
     assert GkeJobs._coming(ours, Room(pool, 3, 1, 8), _made(size)) == coming
     assert GkeJobs._coming(ours, Room(pool, 1, 16, 1), _made(size)) == for_parts

@@ -11,7 +11,7 @@ hold_daemons() { systemctl mask slurmctld.service munge.service slurmd.service; 
 
 is_new_enough() {
   local version
-  version=$(slurmd -V | awk '{ print $2 }')
+  read -r _ version < <(slurmd -V)
   [[ $(printf '%s\n' "$OLDEST" "$version" | sort --version-sort | head --lines=1) == "$OLDEST" ]] ||
     fail "this image's Slurm is ${version:-unknown}; $OLDEST or newer is needed: choose an image of" \
       "Debian 13 or Ubuntu 24.04"
@@ -31,13 +31,14 @@ make_job_users() {
   systemd-sysusers /etc/sysusers.d/aiinfra-slurm.conf || return
   last=$(id --user "$name")
   [[ $last == $((FIRST_JOB_USER + JOB_USERS - 1)) ]] ||
-    fail "the user $name has the number $last: another has $((FIRST_JOB_USER + JOB_USERS - 1))"
+    fail "the user $name has the number $last, not $((FIRST_JOB_USER + JOB_USERS - 1)), which is" \
+      "another's on this image: choose another image"
 }
 
 run() {
   [[ -n $(setting slurm.partition) ]] || skip "ORCHESTRATOR_TYPE is not slurm"
   hold_daemons
-  retry_for 600 apt_install slurmctld slurmd slurm-client ||
+  retry_for 600 apt_install --no-install-recommends slurmctld slurmd slurm-client ||
     fail "Slurm could not be installed: see above"
   is_new_enough
   make_job_users || fail "the users of jobs could not be made"

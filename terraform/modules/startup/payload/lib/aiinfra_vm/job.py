@@ -363,7 +363,10 @@ class Runner:
         told = Report(course.attempt, node.instance_id, phase, **more)
         name = jobs.report_of(course.name, self._teller())
         with contextlib.suppress(Refused):
-            self._tried(lambda: self._shared.write(name, told.document()))
+            self._tried(lambda: self._put(name, told))
+
+    def _put(self, name: str, told: Report) -> None:
+        self._shared.write(name, told.document())
 
 
 def _forget() -> None:

@@ -113,8 +113,10 @@ class Node(heads.Node):
         controller, over, begun = Controller(), threading.Event(), False
 
         def keep() -> None:
-            self._keep(held, lambda: not over.is_set())
-            controller.stop()  # at once where the lease is lost
+            try:
+                self._keep(held, lambda: not over.is_set())
+            finally:
+                controller.stop()  # at once where the lease is lost
 
         keeper = threading.Thread(target=keep, daemon=True)
         keeper.start()
