@@ -65,7 +65,7 @@ _QUEUED: Final = "{} sent it to Slurm; `scontrol show job {}` on a VM says all o
 _LONGEST: Final = 1e9
 """Seconds; no task runs for longer, whatever a program on its VM says."""
 _MOMENT: Final = 2.0
-"""Seconds of cloud time for which a job that was not over is taken for that."""
+"""Seconds of cloud time for which what was read is good enough for a list."""
 _LIVE: Final = frozenset(it for it in JobState if not it.is_over)
 _UNHEARD: Final = (
     "the VMs have not taken note of it yet; those that have powered themselves off (IDLE_TIMEOUT)"
@@ -129,7 +129,9 @@ class VmJobs(Jobs):
         self._folder, self._clock = folder, clock
         self._lost, self._machine = lost, functools.cache(machine)
         self._jobs = JobFolder(folder, "vms", clock)
+        # What was read when.
         self._ends: dict[str, tuple[float, bool]] = {}
+        self._told: tuple[float, dict[str, Job]] = (0.0, {})
 
     def needs(self, spec: JobSpec) -> Needs | None:
         """Its VMs or parts of them, which are there, and what of the cluster's cost is its own."""
@@ -380,7 +382,11 @@ class VmJobs(Jobs):
 
     def _others(self) -> dict[str, Job]:
         """What others run on Ray, or by Slurm, by name, as its head said last."""
-        return self._folder.read(_BY_SLURM if self._is("slurm") else _ON_RAY) or {}
+        read, found = self._told
+        if self._clock.since(read) >= _MOMENT:
+            found = self._folder.read(_BY_SLURM if self._is("slurm") else _ON_RAY) or {}
+            self._told = self._clock.now(), found
+        return found
 
 
 def _counted(tasks: JobTasks | None, told: Mapping[str, Any]) -> JobTasks | None:
