@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 import tarfile
 from dataclasses import dataclass, replace
@@ -44,6 +45,7 @@ _LONG = 600.0
 """Seconds that a program has run whose failure is taken for none that comes back."""
 _NOT_FOUND = 127
 _NEVER_RUNS = (126, _NOT_FOUND)
+_LOST = "the VM {} was lost, or does not answer"
 _CANCELLED = "it was cancelled"
 _TIME_IS_OVER = "--time is over"
 _MEETING, _LOADING = 60.0, 300.0
@@ -242,7 +244,7 @@ class _Group:
         if cancelled:
             ran.stop(_CANCELLED)
         elif lost:
-            ran.stop(f"the VM {course['nodes'][lost[0]]['name']} was lost, or does not answer")
+            ran.stop(_LOST.format(course["nodes"][lost[0]]["name"]))
         elif is_late and self._request.rate:
             ran.stop(_TIME_IS_OVER)
         is_over, said = ran.is_over, ran.said
@@ -273,7 +275,7 @@ class _Group:
         done = vm_programs.course(spec["command"], files, spec["name"], "", self._kept["untried"])
         now, rate = self._request.now, self._request.rate
         ended = self._kept["begins"] + done.seconds * rate
-        lost = self._lost(course, living)
+        lost = self._lost(course, living, min(now, ended))
         said = [line for at, line in done.said if self._kept["begins"] + at * rate <= now]
         if cancelled and now < ended:
             self._say(course, [*said, f"=== aiinfra: SIGTERM: {_CANCELLED} ==="])
@@ -283,15 +285,15 @@ class _Group:
         if is_late and (rate or done.seconds >= spec["seconds"]):
             self._say(course, [*said, f"=== aiinfra: SIGTERM: {_TIME_IS_OVER} ==="])
             return self._failed(course, spec, 0, _TOLD_TO_END, _TIME_IS_OVER, said, final=True)
-        self._say(course, said)
+        self._say(course, [] if lost and now >= ended else said)
+        if lost:
+            cause = _LOST.format(course["nodes"][lost[0]]["name"])
+            return self._failed(course, spec, lost[0], None, cause, [])
         if now >= ended:
             if done.code == 0:
                 return self._over(course, "succeeded", done.why)
             cause = "command not found" if done.code == _NOT_FOUND else ""
             return self._failed(course, spec, 0, done.code, cause, said, ran=done.seconds)
-        if lost:
-            cause = f"the VM {course['nodes'][lost[0]]['name']} was lost, or does not answer"
-            return self._failed(course, spec, lost[0], None, cause, [])
         is_watched = spec["env"].get("AIINFRA_GUARD") != "no"
         return self._doubted(course, done, said, living[0][1]) if is_watched else course
 
@@ -323,10 +325,15 @@ class _Group:
         events = [*events, *(it for it in found.values() if it not in events)]
         return course | {"why": "; ".join(found), "events": events}
 
-    def _lost(self, course: Resource, living: list[tuple[int, Resource]]) -> list[int]:
-        """The ranks whose VMs are not there any more."""
-        there = {vm["id"] for _, vm in living}
-        return [it["rank"] for it in course["nodes"] if it["instance_id"] not in there]
+    def _lost(
+        self, course: Resource, living: list[tuple[int, Resource]], by: float = math.inf
+    ) -> list[int]:
+        """The ranks whose VMs are not there any more, and were gone by a moment."""
+        there, now = {vm["id"] for _, vm in living}, self._request.now
+        lost = {it["instance_id"]: it["rank"] for it in course["nodes"]}
+        vms = self._store.list(INSTANCE.stored) if lost.keys() - there else ()
+        gone = {vm["id"]: vm.get("_gone", now) for _, vm in vms}
+        return [it for id_, it in lost.items() if id_ not in there and gone.get(id_, now) <= by]
 
     def _failed(  # noqa: PLR0913, PLR0917 - what is told of a failure
         self,
