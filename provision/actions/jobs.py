@@ -400,7 +400,7 @@ class _Loss:
         return found if self._deadline.is_over or not self._patience else None
 
     def acted(self, *, done: bool) -> None:
-        """Wait anew; where nothing came of it, ever longer."""
+        """Begin to wait again; where nothing came of it, longer each time."""
         self._deadline = None
         self._patience = PATIENCE if done else 2 * max(self._patience, PATIENCE)
 

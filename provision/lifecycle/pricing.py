@@ -19,7 +19,6 @@ from provision.errors import (
     assignments,
 )
 from provision.settings.choices import PriceList
-from provision.state import history
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -199,26 +198,28 @@ def of_the_rest(context: Context, cloud: Cloud, spec: ClusterSpec) -> Settings:
     Raises:
         SettingsError: It leaves too little.
     """
+    from provision.state import history  # noqa: PLC0415 - offline nothing was spent
+
     settings = context.settings
     if settings.max_cost is None:
         return settings
     known = history.in_all(history.of(cloud.folder), context.clock.now(), context.clock.cloud)
     spent, limit = known.usd if known else Decimal(0), Decimal(str(settings.max_cost))
-    cost = estimate.of(spec, prices.listed().by(context.today))
+    cost, written = estimate.of(spec, prices.listed().by(context.today)), f"{settings.max_cost:g}"
     total, _ = estimate.in_all(spec, cost)
     if total is not None and spent + total <= limit:
         return settings
     fits = estimate.longest_within(cost, limit - spent) if spent < limit else None
     if fits is None or spec.has_control_plane:
         raise SettingsError(
-            f"MAX_COST={limit:g} leaves too little for machines that come again",
+            f"MAX_COST={written} leaves too little for machines that come again",
             code=Code.COST_LIMIT,
             setting="MAX_COST",
             why=f"the cluster has cost at most ${spent:,.2f} so far",
             fix=f"MAX_COST={(spent + (total or limit)).to_integral_value('ROUND_CEILING')}",
         )
     context.console.progress(
-        f"MAX_COST={limit:g}: at most ${spent:,.2f} are spent, so Google deletes each VM that comes"
+        f"MAX_COST={written}: at most ${spent:,.2f} are spent, so Google deletes each VM that comes"
         f" now {words.duration(float(fits))} after it came"
     )
     return settings.but(max_cost=f"{limit - spent:f}", max_run_duration=_written(fits))

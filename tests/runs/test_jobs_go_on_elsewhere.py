@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from tests.runs.conftest import Ended, Rehearsal, Rehearse
-from tests.runs.job_lines import folder, job_of, when
-
-__all__ = ["folder"]  # the fixtures
+from tests.runs.job_lines import job_of, when
 
 A, B = "us-central1-a", "us-central1-b"
 SPOT = {"ENABLE_SPOT": "yes", "INSTANCE_COUNT": "2", "ZONE": f"{A},{B}", "CAPACITY_TIMEOUT": "12h"}
@@ -17,6 +15,16 @@ RATE = 0.004
 """Wall seconds for a second of Google's: a patience of ten minutes is five seconds, the least."""
 TRAIN = ("--restarts=3", "--", "python3", "train.py")
 SLOW = pytest.mark.slow(sibling="::test_a_job_that_lost_its_machines_goes_on_in_the_next_zone")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a program that goes on until something has happened to its machines."""
+    made = tmp_path / "code"
+    made.mkdir()
+    program = 'import time\nprint("epoch 1")\ntime.sleep(1800)\nprint("epoch 2")\n'
+    (made / "train.py").write_text(program)
+    return made
 
 
 def _there(standing: Rehearse, **more: str) -> Rehearsal:
@@ -197,12 +205,12 @@ def test_flex_start_vms_that_are_gone_are_asked_for_again(standing: Rehearse, fo
 def test_what_max_cost_leaves_is_for_the_machines_that_come_again(
     standing: Rehearse, folder: Path
 ) -> None:
-    rehearsal = _there(standing, MAX_COST="40")
+    rehearsal = _there(standing, MAX_COST="36")
     started = _begin(rehearsal, folder, "--create")
     _lose(rehearsal, 2)
     ended = rehearsal.finish(started)
     assert ended.code == 0, ended.said
-    (told,) = re.findall(r"MAX_COST=40: at most \$[\d.]+ are spent, so Google .*", ended.said)
+    (told,) = re.findall(r"MAX_COST=36: at most \$[\d.]+ are spent, so Google .*", ended.said)
     assert "deletes each VM that comes now" in told
     recorded = rehearsal.object("deployment.json")["settings"]["MAX_RUN_DURATION"]
     assert recorded < 4 * 3600

@@ -125,7 +125,7 @@ class VmJobs(Jobs):
         folder: StateFolder,
         clock: Clock,
         watch: Watch,
-        machine: Callable[[], Mapping[str, Any]],
+        machine: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         self._folder, self._watch = folder, watch
         self._machine = functools.cache(machine)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud
     from provision.documents.vm_status import Vm
-    from provision.errors import Problem
     from provision.google.api import GoogleApi
     from provision.kinds.vms.flex_start import ResizeRequest
     from provision.kinds.vms.instances import Interruption, Member, Seen
@@ -220,14 +219,9 @@ def stranded(cloud: Cloud, record: Record, seen: Seen) -> Stranded | None:
     if seen.group is None:
         return None
     group = instances.group_of(record)
+    if refused := machines.elsewhere(group, seen.members, cloud.api):
+        return refused
     running = sum(it.get("instanceStatus") == "RUNNING" for it in seen.members)
-    if running >= group.size:
-        return None
-    errors = refusals.of_instances(seen.members)
-    refused = machines.explain_standing(group, errors, running, cloud.api)
-    known = (it for it in refused if _may_be_elsewhere(it))
-    if what := "; ".join(it.what for it in known):
-        return Stranded(what=what, left=running)
     missing = group.size - flex_start.present(seen.members, ())
     asked = {name: record.settings.get(name.upper()) for name in ASKING}
     if Mode.asked(asked).means.flex_start:
@@ -242,12 +236,6 @@ def stranded(cloud: Cloud, record: Record, seen: Seen) -> Stranded | None:
         return None
     told = f"{running} of {group.size} VMs run in {group.zone}: {why}"
     return Stranded(what=told, left=running, here=True) if missing > 0 else None
-
-
-def _may_be_elsewhere(problem: Problem) -> bool:
-    """Whether another zone, region or way may have what Google refuses here."""
-    reach = refusals.reach(problem.code, f"{problem.what}\n{problem.why}")
-    return reach is not refusals.Reach.EVERYWHERE
 
 
 # ------------------------------------------------------------------ machines

@@ -63,7 +63,7 @@ def _cloud(google: Google) -> Any:
     """The VM 1 has said as which account it acts, and 2 has not."""
     said = {"members": [{"instance_id": "1", "account": FIRST, "present": False}]}
     folder = MemoryFolder({"vms/roster.json": json.dumps(said)})
-    vars(folder)["record"] = lambda: having(**vars(PLACE))
+    vars(folder)["record"] = lambda: having(settings={"INSTANCE_COUNT": 1}, **vars(PLACE))
     return having(api=google, folder=folder, project_number="42", lists=None)
 
 
