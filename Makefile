@@ -134,7 +134,7 @@ bench: $(VENV)/.develop ## what the program costs on top of Terraform, as ratios
 	$(BIN)/python -m bench
 
 # Real money, hence never part of CI and no layer of tests: it says the cost and asks first. OTHER_ZONE=,
-# COST_LIMIT= (USD, default 10) and ONLY="vm ray gke" are its options, OPTIONS="--yes --rehearse" others.
+# COST_LIMIT= (USD, default 12) and ONLY="vm slurm gke" are its options, OPTIONS="--yes --rehearse" others.
 .PHONY: test-google
 test-google: $(VENV)/.develop ## the smallest clusters on Google itself: PROJECT_ID=... ZONE=...; costs money
 	@test -n "$(PROJECT_ID)" && test -n "$(ZONE)" || { \

@@ -48,9 +48,13 @@ _NO_ENV_FILE = Problem(
     setting="--env-file",
     what="is not given, and there is no env.list in this folder",
     why="settings are NAME=value lines of such a file, or variables of the environment",
-    fix="--env-file FILE, or an env.list of your own: docs/tutorial/first-steps.md has one, and"
-    " examples/ one for each kind of cluster; Offers needs none",
+    fix=r"printf '%s\n' PROJECT_ID=my-project NAME_PREFIX=my-cluster ZONE=us-central1-a"
+    " VM_TYPE=g2-standard-8 MAX_RUN_DURATION=4h >env.list writes one, of one VM with one L4 for 4"
+    " hours, with your project's ID in place of my-project; or --env-file FILE. Offers needs none,"
+    " and says which machines there are",
 )
+_TFVARS = Path("terraform.tfvars")
+"""What the predecessor read in place of an env.list."""
 
 _IMAGE = "AIINFRA_IMAGE"
 """The environment of the container image has its name by it."""
@@ -264,7 +268,12 @@ def _problems(
         problems = [_NO_ACTION, *problems]
     nothing = env_file is None and not (_MANDATORY & {it for it in environ if environ[it].strip()})
     if nothing and any(it.code is Code.MISSING_SETTING for it in loaded.problems):
-        problems = [_NO_ENV_FILE, *problems]
+        from provision import intake
+
+        # One problem: what each line of the file means is said where there is a file.
+        other = intake.load({}, _TFVARS).problems if _TFVARS.is_file() else ()
+        rest = [it for it in problems if it.code is not Code.MISSING_SETTING]
+        problems = [*(other or (_NO_ENV_FILE,)), *rest]
     return problems
 
 

@@ -349,11 +349,14 @@ class Console:
 
     def ask(self, question: str) -> bool:
         """Ask a person on the terminal; returns whether the answer is "yes"."""
+        told = self._line(question) + ' Type "yes" to confirm: '
         with self._asking():
-            self._err.print(
-                _styled(self._line(question) + ' Type "yes" to confirm: ', style="bold"), end=""
-            )
-            return _typed().strip().lower() == "yes"
+            self._err.print(_styled(told, style="bold"), end="")
+            answer = _typed().strip().lower()
+            if answer == "y":  # a habit from other questions: neither agrees nor refuses
+                self._err.print(_styled('Type the whole word "yes": ', style="bold"), end="")
+                answer = _typed().strip().lower()
+        return answer == "yes"
 
     def go_on(self, question: str) -> bool:
         """Ask a person on the terminal whether to go on, which Enter alone agrees to."""

@@ -40,8 +40,8 @@ _NOT_RUN: Final = 1
 _USER: Final = "owner_example_com"
 """Whom OS Login makes of the owner of each project here."""
 _PACKS: Final = re.compile(
-    r"cd (?P<folder>\S+) 2>/dev/null \|\| exit (?P<none>\d+)\n.*exit (?P<missing>\d+); \}\n"
-    r".*tar -cf - (?P<path>.+)\n",
+    r".*test -d (?P<folder>\S+) \|\| exit (?P<none>\d+)\n.*exit (?P<missing>\d+); \}\n"
+    r".*tar -C \S+ -cf - (?P<path>.+)\n",
     re.DOTALL,
 )
 
@@ -94,7 +94,9 @@ def _real(store: Store, bucket: str, folder: str, job: str, vm: str) -> _Packed 
     nodes: list[Any] = next((it["nodes"] for it in found if it.get("name") == job), [])
     rank = next((it["rank"] for it in nodes if it["name"] == vm), None)
     place = Path(os.environ[session.FOLDER_VARIABLE], real_programs.PLACE)
-    place = place / folder.rpartition("/")[2] / job / str(rank) / "folder"
+    place = place / folder.rpartition("/")[2] / job
+    # Tasks share the folder of their VM.
+    place = next(place.glob(f"{vm}/0"), place / str(rank)) / "folder"
     if not place.is_dir():
         return None
     made = io.BytesIO()

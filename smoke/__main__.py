@@ -38,7 +38,7 @@ _USAGE: Final = 2
 _FORWARDED: Final = "AIINFRA_FORWARDED_TO"
 """Tells the program that behind the proxy on this machine is Google (provision/endpoints.py)."""
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
-_COST_LIMIT: Final = 10.0
+_COST_LIMIT: Final = 12.0
 _RATE: Final = "0"
 
 
@@ -60,7 +60,7 @@ def options(argv: Sequence[str]) -> Options:
     parser.add_argument("--project", required=True, help="the project that pays")
     parser.add_argument("--zone", required=True, help="a zone with T4 GPUs")
     parser.add_argument("--other-zone", default="", help="where to move; default: the next one")
-    parser.add_argument("--cost-limit", type=float, default=_COST_LIMIT, help="USD; default 10")
+    parser.add_argument("--cost-limit", type=float, default=_COST_LIMIT, help="USD; default 12")
     parser.add_argument("--only", choices=steps.DEPLOYMENTS, action="append", default=[])
     parser.add_argument("--yes", action="store_true", help="ask nobody")
     parser.add_argument("--rehearse", action="store_true", help="against the simulated cloud")

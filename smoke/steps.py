@@ -15,7 +15,7 @@ JOB: Final = "Job"
 PREEMPT: Final = "Preempt"
 """Another: Google takes the place of the Spot VM, as it does automatically."""
 
-DEPLOYMENTS: Final = ("held", "compact", "vm", "ray", "gke")
+DEPLOYMENTS: Final = ("held", "compact", "vm", "ray", "slurm", "gke")
 """In their order: what settles most for least money first."""
 
 _MINUTE: Final = 60.0
@@ -75,7 +75,8 @@ def plan(place: Place, only: frozenset[str] = frozenset()) -> list[Step]:
 
     `only`: deployments to try; none for all.
     """
-    every = [*_held(place), *_compact(place), *_vm(place), *_ray(place), *_gke(place)]
+    vms = [*_vm(place), *_ray(place), *_slurm(place)]
+    every = [*_held(place), *_compact(place), *vms, *_gke(place)]
     return [step for step in every if not only or step.deployment in only]
 
 
@@ -183,6 +184,35 @@ def _ray(place: Place) -> list[Step]:
         Step("ray", "Create", "Create of two VMs", settings, 40, two),
         Step("ray", "Test", "Test", settings, 15, two),
         Step("ray", "Destroy", "Destroy", settings, 30, two, options=("--yes",)),
+    ]
+
+
+def _slurm(place: Place) -> list[Step]:
+    """Slurm of the default image, which is of Ubuntu 24.04."""
+    # A step without a GPU is to see none, as far as cgroups hold; then NCCL over both VMs.
+    asks = (
+        "import subprocess as s, torch, torch.distributed as d",
+        "none = 'srun --overlap --nodes=1 --ntasks=1 --gres=none'.split()",
+        "s.run([*none, 'true'], check=True)",
+        "assert s.run([*none, 'nvidia-smi', '-L']).returncode",
+        "d.init_process_group('nccl')",
+        "d.all_reduce(x := torch.ones(1).cuda())",
+        "assert x.item() == 2",
+    )
+    settings = {
+        **_t4(place, "slurm"),
+        "NETWORK_CONFIG": "new_network",
+        "ORCHESTRATOR_TYPE": "slurm",
+        "INSTANCE_COUNT": "2",
+        "JOB_OPTIONS": "--nodes 2 --time 15m",
+        "JOB_COMMAND": f'torchrun --no-python python3 -c "{"; ".join(asks)}"',
+    }
+    two = {Part.GPU_VM: 2}
+    return [
+        Step("slurm", "Create", "Create of two VMs", settings, 40, two),
+        Step("slurm", "Run", "devices of a step, and NCCL between both", settings, 25, two),
+        Step("slurm", "Test", "Test", settings, 15, two),
+        Step("slurm", "Destroy", "Destroy", settings, 30, two, options=("--yes",)),
     ]
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from provision.catalogue import filestores, machines
 from provision.kinds.gke import control_plane
+from provision.kinds.machines import _STARTING
 from provision.kinds.vms import flex_start, instances, preflight
 from provision.lifecycle import exclusive
 from provision.preflight import future, quotas, reservations
@@ -19,24 +20,21 @@ _POOL: Final = f"{_MODULES}/gke-nodepool/pool.tf"
 _GROUP: Final = f"{_MODULES}/gpu-mig/group.tf"
 _WAYS: Final = (f"{_MODULES}/gpu-mig/capacity.tf", f"{_MODULES}/gpu-mig/template.tf")
 _NOT_ASKED: Final = "nothing here asks for it"
-_STATES_OF_VMS: Final = {
-    "Status and Create tell it by its name: such a VM is on its way, or still billed": (
-        "DEPROVISIONING PENDING PENDING_STOP PROVISIONING REPAIRING STAGING STOPPING SUSPENDING"
-    )
-}
+_STATES_OF_VMS: Final = "DEPROVISIONING PENDING PENDING_STOP REPAIRING STOPPING SUSPENDING"
+_BY_ITS_NAME: Final = "Status and Create tell it by its name: it is on its way, or still billed"
 
 ENUMS: Final = (
     Enum(
         place="compute.v1 Instance.status",
         ours=frozenset(instances.UNBILLED | {reservations._GONE}),
         files=(f"{_VMS}/trouble.py",),
-        left=_STATES_OF_VMS,
+        left={_BY_ITS_NAME: f"{_STATES_OF_VMS} PROVISIONING STAGING"},
     ),
     Enum(
         place="compute.v1 ManagedInstance.instanceStatus",
-        ours=frozenset(instances.UNBILLED),
+        ours=frozenset(instances.UNBILLED) | _STARTING,
         files=("provision/kinds/machines.py",),
-        left=_STATES_OF_VMS,
+        left={_BY_ITS_NAME: _STATES_OF_VMS},
     ),
     Enum(
         place="compute.v1 ManagedInstance.currentAction",

@@ -23,6 +23,8 @@ INDEX: Final = "docs/index.md"
 OUTSIDE: Final = "repository/"
 """Where on the site the files outside docs/ are."""
 LINK: Final = re.compile(r"\[(?P<words>[^\]]*)\]\((?!\w+:|#)(?P<path>[^)#\s]+)")
+_NAME: Final = re.compile(r"<code>(?=[^<\s]{1,24}</code>)")
+"""The code of a name that fits on every line, a telephone's too."""
 _GROUP: Final = re.compile(r"\*\*(?P<name>[^*]+)\*\*: ")
 
 
@@ -61,6 +63,11 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         return f"[{link['words']}]({posixpath.relpath(target, posixpath.dirname(uri) or '.')}"
 
     return LINK.sub(led, markdown)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Let the style know names in sentences."""
+    return _NAME.sub('<code class="whole">', html)
 
 
 def _sections(index: str) -> Iterator[tuple[str, Iterator[Any]]]:

@@ -70,7 +70,7 @@ def _images(of: Settings) -> Images:
             f"Bake makes no image for a {kind.called}",
             code=Code.WITHOUT_EFFECT,
             why="its machines boot images of Google's alone",
-            fix=f"set {KIND} to none or ray, or leave Bake out",
+            fix=f"set {KIND} to none, ray or slurm, or leave Bake out",
             setting=KIND,
         )
     return found

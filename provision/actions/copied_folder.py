@@ -77,18 +77,17 @@ def _told(folder: Path, archive: Archive | None, left_out: LeftOut, to: str) -> 
         yield f"{archive.count} {files_are} copied to {to}, {archive.size:,} bytes in all"
     if left_out.names:
         yield (
-            f"{words.listed(left_out.names)} of {folder} stay here: histories, env.list, .env"
-            f" files, private keys, what tools make, and what {IGNORE_FILE} names; a line !NAME"
-            " there takes one along"
+            f"Not copied from {folder}: {words.listed(left_out.names)} (histories, env.list, .env"
+            f" files, private keys, what tools make, what {IGNORE_FILE} names; a line !NAME there"
+            " takes one along)"
         )
     if left_out.by_git:
         yield (
-            f"{len(left_out.by_git)} of {folder} left out by .gitignore:"
-            f" {words.listed(left_out.by_git)}; an {IGNORE_FILE}, even an empty one, takes its"
-            " place"
+            f"Not copied from {folder}, by .gitignore: {words.listed(left_out.by_git)}; an"
+            f" {IGNORE_FILE}, even an empty one, takes its place"
         )
     if left_out.links:
         yield (
-            f"{words.listed(left_out.links)} of {folder} stay here: links that lead out of the"
-            " folder, so that their targets would not be there"
+            f"Not copied from {folder}: {words.listed(left_out.links)}, links that lead out of it,"
+            " so that their targets would not be there"
         )

@@ -136,4 +136,4 @@ def _plan(context: Context) -> bool:
         found, older = apply.plan(context, cloud, kind, target, backend=backend)
     context.report.changes = found.counts
     plan_document.tell_of_older(context, older)
-    return bool(older) or not found.is_empty
+    return bool(older) or found.matters

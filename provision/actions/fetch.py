@@ -22,11 +22,11 @@ from provision.actions import jobs as jobs_action
 from provision.codes import Code
 from provision.documents.job import Fetched
 from provision.documents.timeline import OnInterrupt, StageName
-from provision.errors import ClusterError, Declined, Problem, SettingsError
+from provision.errors import ClusterError, Problem, SettingsError
 from provision.files import archive, private
 from provision.kinds import job_folder
 from provision.lifecycle import consent
-from provision.lifecycle.consent import Stake, Way
+from provision.lifecycle.consent import Stake
 from provision.screens import layout
 
 if TYPE_CHECKING:
@@ -41,12 +41,14 @@ _NO_FOLDER: Final = 64
 _NO_PATH: Final = 65
 _CHANGED: Final = 1
 """With what GNU tar ends if a file changed while it was read ("Exit status")."""
-# The job's user may have kept others from reading: who may become root reads it all.
+# The job's user may have kept others from reading, or from its folder: who may become root reads
+# it all.
 _LINE: Final = f"""\
-cd {{folder}} 2>/dev/null || exit {_NO_FOLDER}
 all() {{{{ if sudo -n true 2>/dev/null; then sudo -n "$@"; else "$@"; fi; }}}}
-all test -e {{path}} || all test -L {{path}} || {{{{ ls -Aq >&2; exit {_NO_PATH}; }}}}
-all tar -cf - {{path}}
+test -d {{folder}} || exit {_NO_FOLDER}
+at={{folder}}/{{path}}
+all test -e "$at" || all test -L "$at" || {{{{ all ls -Aq {{folder}} >&2; exit {_NO_PATH}; }}}}
+all tar -C {{folder}} -cf - {{path}}
 """
 _LAST_WORDS: Final = 5.0
 """Seconds for which a program that has ended is still listened to."""
@@ -68,9 +70,9 @@ def fetch(context: Context) -> None:
             fix="write its name behind it, as Fetch train-1 outputs; Jobs lists them",
         )
     asked, where = (*context.others, "", "")[:2]
-    rank = context.settings.fetch_rank
     jobs = jobs_action.opened(context)
     job = jobs_action.meant(context, jobs, context.job)
+    rank = jobs_action.rank_of(context, job, "fetch_rank")
     way = jobs.way_in(job, rank)
     if way.lost:
         raise SettingsError(
@@ -304,23 +306,14 @@ def _agree(context: Context, destination: Path, others: Sequence[str]) -> None:
         Declined: Somebody does not agree.
         SettingsError: Nobody can be asked.
     """
-    if not others or context.agreed:
+    if not others:
         return
     more = len(others) - _SHOWN
     named = ", ".join(others[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
     does = f"overwrite {layout.counted(len(others), 'file')} in {destination}: {named}"
-    way = consent.way([Stake.OVERWRITTEN], terminal=context.console.is_terminal)
-    if way is Way.REFUSES:
-        raise SettingsError(
-            f"This Fetch would {does}",
-            code=Code.APPROVAL_NEEDED,
-            fix="run it again with --yes, which agrees to it; or with another destination",
-        )
-    context.console.progress(f"Fetch would {does}")
-    with consent.unanswered("nothing was copied"):
-        agrees = context.console.ask("Overwrite them?")
-    if not agrees:
-        raise Declined("Nothing was copied, as you said")
+    other = "; or with another destination"
+    stake, undone = Stake.OVERWRITTEN, "nothing was copied"
+    consent.require(context, stake, does, "Overwrite them?", undone, other)
 
 
 def _place(draft: Path, came: Unpacked, destination: Path, same: set[str]) -> None:

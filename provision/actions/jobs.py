@@ -17,16 +17,15 @@ from provision.documents.job import Job, JobState
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import (
     ClusterError,
-    Declined,
     Interrupted,
     Problem,
     SettingsError,
     StateError,
     StillWaiting,
 )
-from provision.kinds import registry
+from provision.kinds import job_folder, registry
 from provision.lifecycle import consent, ownership, phases
-from provision.lifecycle.consent import Stake, Way
+from provision.lifecycle.consent import Stake
 from provision.screens import jobs as screen
 from provision.screens import layout
 from provision.settings.choices import Action
@@ -106,7 +105,7 @@ def act(context: Context, action: Action) -> None:
         return
     job = meant(context, jobs, wanted)
     if action is Action.JOBS:
-        job = replace(jobs.heard(job), fetch=jobs.fetch(job))
+        job = jobs.whole(job)
         context.report.jobs = [job]
         context.note(_silent(jobs, [job]))
         context.console.show(screen.whole(job), as_result=True)
@@ -208,20 +207,9 @@ def _agreed(context: Context, jobs: Jobs) -> list[Job]:
     names = jobs.unfinished(every=True)
     if not names:
         context.console.result("No job of Run is under way")
-    if names and not context.agreed:
-        ends = f"{layout.counted(len(names), 'job')}: {', '.join(names)}"
-        terminal = context.console.is_terminal
-        if consent.way([Stake.EVERY_JOB], terminal=terminal) is Way.REFUSES:
-            raise SettingsError(
-                f"This Cancel would end {ends}",
-                code=Code.APPROVAL_NEEDED,
-                fix="if that is what you want, run it again with --yes, which agrees to it",
-            )
-        context.console.progress(f"Cancel ends {ends}")
-        with consent.unanswered("no job was cancelled"):
-            agrees = context.console.ask("End them?")
-        if not agrees:
-            raise Declined("No job was cancelled, as you said")
+    else:
+        does = f"end {layout.counted(len(names), 'job')}: {', '.join(names)}"
+        consent.require(context, Stake.EVERY_JOB, does, "End them?", "no job was cancelled")
     return [find(context, jobs, name) for name in names]
 
 
@@ -249,7 +237,8 @@ class _Reader:
 
     def read(self, job: Job) -> None:
         """Show what is new, of each attempt until now."""
-        if self._kept is not None:
+        # Of tasks, not all have a part in the last one.
+        if self._kept is not None and not job.tasks:
             self._attempt = job.attempt
         while self._attempt <= job.attempt:
             for begins, piece in self._jobs.log(job, self._attempt, self._rank, self._after):
@@ -305,18 +294,19 @@ def _readers(context: Context, jobs: Jobs, job: Job) -> list[_Reader]:
     Raises:
         SettingsError: The job has no such rank.
     """
-    rank, tail = context.settings.log_rank, context.settings.log_tail
-    most = len(job.machines) or job.nodes or 1
-    if rank is None:
-        return [_Reader(jobs, context.console, it, f"[{it}] ", tail) for it in range(most)]
-    if rank >= most:
-        raise SettingsError(
-            f"{job.name} has no rank {rank}: it has {most} of them, from 0 on",
-            code=Code.INVALID_COMMAND_LINE,
-            fix=f"--rank {most - 1}, or --rank all",
-            setting="--rank",
-        )
+    tail, there = context.settings.log_tail, job.ranks
+    if context.settings.log_rank is None:
+        return [_Reader(jobs, context.console, it, f"[{it}] ", tail) for it in there]
+    rank = rank_of(context, job, "log_rank")
+    if rank not in there:
+        raise job_folder.no_rank(job, rank, there, f"--rank {there[-1]}, or --rank all")
     return [_Reader(jobs, context.console, rank, "", tail)]
+
+
+def rank_of(context: Context, job: Job, setting: str) -> int:
+    """The rank that --rank says, or else the job's first: that of tasks is no 0 but by chance."""
+    said: int = getattr(context.settings, setting)
+    return said if setting in context.settings.model_fields_set else job.ranks[0]
 
 
 GoesOn = Callable[[Job, Stranded], bool]
@@ -391,7 +381,7 @@ class _Loss:
 
     def look(self, job: Job) -> Stranded | None:
         """What is lost, once nobody waits for it any longer."""
-        found = self._jobs.stranded(job)
+        found = self._jobs.stranded(job) if job.state is JobState.WAITING else None
         if found is None:
             self._deadline = None
             return None
@@ -424,12 +414,13 @@ def _await(context: Context, jobs: Jobs, name: str, loss: _Loss) -> Stranded | N
         while True:
             job = find(context, jobs, name)
             has_failed = job.attempt and job.state is JobState.FAILED
-            # How it ended is told once what it said is.
-            stage.news(f"{name}: {'it has begun' if has_failed else screen.words(job)}")
+            # How it ended is told once what it said is; what it still lacks is no end of the wait.
+            runs = replace(job, why="") if job.state is JobState.RUNNING else job
+            stage.news(f"{name}: {'it has begun' if has_failed else screen.words(runs)}")
             if job.attempt and is_new:
-                on = layout.counted(len(job.machines), "machine")
+                on = "" if job.tasks else f" on {layout.counted(len(job.machines), 'machine')}"
                 fix = f"aiinfra Logs {name} --follow"
-                context.reached(Milestone.JOB_BEGAN, f"{name} has begun on {on}", fix)
+                context.reached(Milestone.JOB_BEGAN, f"{name} has begun{on}", fix)
             if job.attempt or job.state.is_over:
                 return None
             is_new = True
@@ -482,23 +473,32 @@ def _hear(context: Context, jobs: Jobs, name: str, loss: _Loss, heard: _Heard) -
             # What looks wrong while it runs is an event.
             is_told = job.state is JobState.RUNNING and job.machines
             words = screen.words(replace(job, why="") if is_told else job)
-            if words != said:
-                said = words
-                stage.news(f"{name}: {said}")
+            # Of a thousand tasks the end of each is none.
+            news = f"{job.state} {job.tasks.failed}" if job.tasks else words
+            if news != said:
+                said = news
+                stage.news(f"{name}: {words}")
             for reader in readers:
                 reader.read(job)
             # Its bar is drawn in place on a terminal, and is no news in a log.
-            stage.counts(f"{name}: {readers[0].bar or said}")
+            stage.counts(f"{name}: {words if job.tasks else readers[0].bar or words}")
             if job.state.is_over:
-                for reader in readers:
-                    reader.end()
-                if spent := screen.spent(job):
-                    context.console.progress(f"{name} {spent}")
-                _judge(job)
-                return job
+                return _ended(context, jobs, job, readers)
             if found := loss.look(job):
                 return found
             context.clock.pause(_POLL)
+
+
+def _ended(context: Context, jobs: Jobs, job: Job, readers: Sequence[_Reader]) -> Job:
+    """A job that is over, with all that is known of it; it is told what that was."""
+    for reader in readers:
+        reader.end()
+    if job.tasks:
+        context.report.jobs = [job := jobs.whole(job)]
+    if spent := screen.spent(job):
+        context.console.progress(f"{job.name} {spent}")
+    _judge(job)
+    return job
 
 
 def _learn_ends(context: Context) -> None:
@@ -543,6 +543,7 @@ def _judge(job: Job, fix: str = "") -> None:
         code=Code.JOB_FAILED,
         why=job.failure.tail if job.failure and job.failure.machine else "",
         fix=fix
-        or f"aiinfra Jobs {job.name} tells of each attempt, aiinfra Logs {job.name} what it said;"
+        or f"aiinfra Jobs {job.name} tells of each attempt, aiinfra Logs {job.name}"
+        f"{f' --rank {job.failure.rank}' if job.tasks and job.failure else ''} what it said;"
         " then run it again",
     )

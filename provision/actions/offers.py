@@ -76,8 +76,11 @@ def _named(context: Context) -> tuple[str, ...]:
 
 def _with_quotas(context: Context, found: tuple[Offer, ...], project: object) -> tuple[Offer, ...]:
     """The same with the project's quotas, if there are credentials; nobody is asked to log in."""
-    why = "PROJECT_ID is not set" if project is None else ""
-    why = "--offline" if context.offline else why
+    why, fix = "", "gcloud auth application-default login"
+    if project is None:
+        why, fix = "PROJECT_ID is not set", f"PROJECT_ID in the env.list, and {fix}"
+    if context.offline:
+        why, fix = "--offline", "leave --offline out"
     quotas: dict[tuple[str, str, bool], Quota | None] = {}
     if not why:
         try:
@@ -89,7 +92,7 @@ def _with_quotas(context: Context, found: tuple[Offer, ...], project: object) ->
             code=Code.NOT_CHECKED,
             what=f"The quota was not asked for: {why}",
             why="a project may have none of a GPU, or too little; Google raises it on request",
-            fix="PROJECT_ID in the env.list, and gcloud auth application-default login",
+            fix=fix,
         )
         context.note([note])
     return tuple(

@@ -13,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from provision import intake
+from provision import intake, words
 from provision.actions import copied_folder, validate
 from provision.actions import jobs as jobs_action
 from provision.actions.create import create
@@ -24,7 +24,6 @@ from provision.documents.job import JobState
 from provision.errors import (
     CapacityError,
     CheckError,
-    Declined,
     Problem,
     SettingsError,
     StateError,
@@ -33,7 +32,7 @@ from provision.errors import (
 from provision.files import COPY_FOLDER, commit
 from provision.kinds import connection, registry
 from provision.lifecycle import consent, ownership, phases, plan_document, pricing
-from provision.lifecycle.consent import Stake, Way
+from provision.lifecycle.consent import Stake
 from provision.screens import jobs as screen
 from provision.settings import masking
 from provision.settings.candidates import ASKED_BY
@@ -136,8 +135,7 @@ def _make_and_run(context: Context, spec: JobSpec, jobs: Jobs | None = None) -> 
     packed = copied_folder.packed(own, takes_files=True, to=to, judge=judge)
     with contextlib.nullcontext() if context.again else packed as archive:
         makes = context.create and not _stands(context)
-        validate.require_readable(context, spec.secrets, makes=makes)
-        validate.require_mountable(context, spec.mounts, makes=makes)
+        validate.require_granted(context, spec.secrets, spec.mounts, makes=makes)
         if makes:
             job.require_possible(spec, context.settings)
             create(context, copies=False)
@@ -154,7 +152,7 @@ def _make_and_run(context: Context, spec: JobSpec, jobs: Jobs | None = None) -> 
         told = f"{name} {told}"
         if not name:
             # Who has agreed to the plan of the cluster, minutes ago, may no longer be there.
-            _agree(context, jobs, spec, asks=not (makes or context.agreed))
+            _agree(context, jobs, spec, asks=not makes)
             with _naming_the_role():
                 name = jobs.submit(wanted, archive)
             told = f"{name} is submitted; aiinfra Cancel {name} ends it"
@@ -166,7 +164,7 @@ def _make_and_run(context: Context, spec: JobSpec, jobs: Jobs | None = None) -> 
     if not context.create:
         ended = jobs_action.follow(context, jobs, name)
     else:
-        goes_on = functools.partial(_elsewhere, context, own=makes or context.destroy_after)
+        goes_on = functools.partial(_elsewhere, context, jobs, own=makes or context.destroy_after)
         patience = 0.0 if context.again else jobs_action.PATIENCE
         ended = jobs_action.follow(context, jobs, name, goes_on, patience=patience)
     context.console.result(screen.end(ended))
@@ -179,7 +177,7 @@ def _unfinished(context: Context, jobs: Jobs) -> str:
     return name if name in jobs.unfinished(every=True) and not any(said) else ""
 
 
-def _elsewhere(context: Context, one: Job, found: Stranded, *, own: bool) -> bool:
+def _elsewhere(context: Context, jobs: Jobs, one: Job, found: Stranded, *, own: bool) -> bool:
     """Have a cluster whose machines were lost go on where Google has some; whether it was tried.
 
     What was refused before anything was changed is noted: the job waits on where it is.
@@ -188,7 +186,7 @@ def _elsewhere(context: Context, one: Job, found: Stranded, *, own: bool) -> boo
     try:
         record = ownership.existing(context, cloud, registry.ALL, "to run jobs on")
         spec = registry.of(context.settings).spec(context.settings)
-        _require_movable(context, record, one, found)
+        _require_movable(context, jobs, record, one, found)
         settings = pricing.of_the_rest(context, cloud, spec)
         if settings is not context.settings:
             context.report.settings = intake.effective(settings)
@@ -208,9 +206,19 @@ def _elsewhere(context: Context, one: Job, found: Stranded, *, own: bool) -> boo
     return True
 
 
-def _require_movable(context: Context, record: Record, one: Job, found: Stranded) -> None:
-    """See that there is somewhere to go, and that nothing else would change or be lost."""
-    settings = context.settings
+def _require_movable(
+    context: Context, jobs: Jobs, record: Record, one: Job, found: Stranded
+) -> None:
+    """See that there is somewhere to go, and that nothing else would change, end or be lost."""
+    settings, going = context.settings, {JobState.PREPARING, JobState.RUNNING, JobState.STOPPING}
+    others = [it.name for it in filter(None, map(jobs.find, jobs.names())) if it.state in going]
+    if others and found.left:
+        raise SettingsError(
+            f"{one.name} waits for machines that were lost: {found.what}",
+            code=Code.IN_USE,
+            why=f"{words.listed(others)} still runs on those that are left, and would end",
+            fix=f"wait for its end, or Cancel it; then aiinfra Run --again {one.name} --create",
+        )
     if not (settings.sites or found.here):
         raise SettingsError(
             f"{one.name} waits for machines that were lost, and may go nowhere else: {found.what}",
@@ -352,13 +360,8 @@ def _agree(context: Context, jobs: Jobs, spec: JobSpec, *, asks: bool) -> None:
         return
     context.console.progress(needs.words)
     dear = needs.more >= Decimal(str(context.settings.ask_above))
-    way = consent.way([Stake.JOB] if dear else [], terminal=context.console.is_terminal)
-    if not asks or way is Way.PASSES:
-        return
-    with consent.unanswered("no job was submitted"):
-        agrees = context.console.go_on("Go on?")
-    if not agrees:
-        raise Declined("No job was submitted, as you said")
+    if asks and dear:
+        consent.require(context, Stake.JOB, "", "Go on?", "no job was submitted")
 
 
 def _stands(context: Context) -> bool:

@@ -120,9 +120,9 @@ def _into(context: Context, cloud: Cloud, record: Record, wanted: str) -> None:
             code=Code.INVALID_COMMAND_LINE,
             fix="aiinfra Status lists the VMs, and aiinfra Jobs the jobs",
         )
-    rank, port = context.settings.ssh_rank, context.settings.ssh_forward
+    port = context.settings.ssh_forward
     job = jobs_action.find(context, jobs, name)
-    way = jobs.way_in(job, rank)
+    way = jobs.way_in(job, jobs_action.rank_of(context, job, "ssh_rank"))
     if job.state not in _RUNS:
         raise SettingsError(
             f"{name} does not run: it is {'over: ' * job.state.is_over}{job.state}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from provision.actions import copied_folder
 from provision.catalogue import accounts
@@ -14,17 +14,17 @@ from provision.deployment.deployment import RunInputs
 from provision.errors import CheckError, CredentialsError, Problem, SettingsError
 from provision.kinds import registry
 from provision.lifecycle import pricing
+from provision.settings.pairs import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from provision.catalogue.names import DerivedName
     from provision.context import Context
     from provision.deployment.deployment import Deployment
     from provision.deployment.kind import Kind
     from provision.settings.model import Settings
-    from provision.settings.pairs import Secret
-    from provision.settings.storage import JobMount
+    from provision.settings.storage import JobMount, Mount
     from provision.spec.cluster import ClusterSpec
 
 _OFFLINE: Final = "or run Validate --offline, which asks nothing of Google"
@@ -162,100 +162,84 @@ def tell_of_secrets(context: Context) -> None:
         context.note([note])
 
 
-def require_readable(context: Context, secrets: Sequence[Secret], *, makes: bool) -> None:
-    """See that a job's own secrets are there, and say how its machines get to read them.
+class _Row(NamedTuple):
+    """A kind of thing that a job has of its own."""
+
+    option: str
+    uses: str
+    setting: str  # by which Create grants it
+    code: Code
+    things: Sequence[Secret | JobMount]
+    denied: Callable[..., tuple[Code, str] | None]
+
+
+def require_granted(
+    context: Context, secrets: Sequence[Secret], mounts: Sequence[JobMount], *, makes: bool
+) -> None:
+    """See that a job's own secrets and buckets are there, and say how its machines get at them.
 
     `makes`: whether the cluster, and with it their account, is yet to be made.
     """
-    if not secrets:
+    if not (secrets or mounts):
         return
-    from provision.preflight import named  # noqa: PLC0415 - of jobs with secrets alone
+    from provision.preflight import named  # noqa: PLC0415 - of jobs that have such things alone
     from provision.preflight.check import Answers  # noqa: PLC0415 - as just said
 
-    cloud = connect(context)
-    answers, account = Answers(cloud.api), _account(context.settings, cloud.project_number)
-    why_not = {it: named.denied(answers, it, account) for it in secrets}
-    missing = [it for it, found in why_not.items() if found and found[0] is Code.RESOURCE_NOT_FOUND]
-    if missing:
-        first = missing[0]
-        raise CheckError(
-            f"there is no {first.path}",
-            code=Code.RESOURCE_NOT_FOUND,
-            why=f"{first.name} of the job is to have its value, and Run makes no secrets",
-            fix=f"check its spelling, or make it with: gcloud secrets create {first.secret}"
-            f" --project {first.project} --data-file -",
-            setting="--secret",
-        )
-    mine = _reader(context.settings) is not None
-    granted = {it.path for it in context.settings.secrets or ()} if makes and mine else set()
-    left = [it for it, found in why_not.items() if found and it.path not in granted]
-    if not left:
-        return
-    told = next((words for _, words in filter(None, why_not.values()) if words), "")
-    names = ", ".join(it.name for it in left)
-    # An account that is made now has nothing that its owners could have granted.
-    is_vain = makes and mine and not told
-    problem = Problem(
-        code=Code.GOOGLE_REFUSED if is_vain else Code.SECRETS_UNREADABLE,
-        setting="--secret",
-        what=f"could not see whether the job's machines may read the secret of {names}: {told}"
-        if told
-        else f"nothing lets the job's machines read the secret of {names}, as far as can be seen",
-        why="Run grants nothing, and a job that may not read its secrets does not begin",
-        fix=("name it in SECRETS, which Create grants; or Create, and then\n" * makes)
-        + _grants(left, account),
-    )
-    if is_vain:
-        raise CheckError.of([problem])
-    context.note([problem])
-
-
-def require_mountable(context: Context, mounts: Sequence[JobMount], *, makes: bool) -> None:
-    """See that a job's own buckets are there, and say how its machines get into them.
-
-    `makes`: as above.
-    """
-    if not mounts:
-        return
-    from provision.preflight import named  # noqa: PLC0415 - of jobs with buckets alone
-    from provision.preflight.check import Answers  # noqa: PLC0415 - as just said
-
-    cloud = connect(context)
-    answers, account = Answers(cloud.api), _account(context.settings, cloud.project_number)
-    why_not = {it: named.closed(answers, it, account) for it in mounts}
-    for mount, found in why_not.items():
-        if found and found[0] is Code.RESOURCE_NOT_FOUND:
-            raise CheckError(
-                f"there is no bucket {mount.bucket}",
-                code=Code.RESOURCE_NOT_FOUND,
-                why=f"the job is to have it at {mount.path}, and Run makes no buckets",
-                fix="check its spelling, or make it with: gcloud storage buckets create"
-                f" gs://{mount.bucket} --project {context.settings.project_id} --location"
-                f" {context.settings.region} --uniform-bucket-level-access",
-                setting="--mount",
-            )
-    left = [it for it, found in why_not.items() if found]
-    if left:
+    cloud, settings = connect(context), context.settings
+    answers, account = Answers(cloud.api), _account(settings, cloud.project_number)
+    mine = _reader(settings) is not None
+    granted = {_name(it) for it in settings.secrets or ()} if makes and mine else set()
+    granted |= {_name(it) for it in settings.gcs_mount_list or ()} if makes and mine else set()
+    code = Code.SECRETS_UNREADABLE
+    for row in (
+        _Row("--secret", "read the secret of", "SECRETS", code, secrets, named.denied),
+        _Row("--mount", "use", "GCS_MOUNT_LIST", Code.NOTE, mounts, named.closed),
+    ):
+        why_not = {it: row.denied(answers, it, account) for it in row.things}
+        for it, found in why_not.items():
+            if found and found[0] is Code.RESOURCE_NOT_FOUND:
+                raise CheckError.of([_missing(it, settings, row.option)])
+        left = [it for it, found in why_not.items() if found and _name(it) not in granted]
+        if not left:
+            continue
         told = next((words for _, words in filter(None, why_not.values()) if words), "")
-        names = ", ".join(f"gs://{it.bucket}" for it in left)
-        is_vain = makes and _reader(context.settings) is not None and not told
+        names = ", ".join(it.name if isinstance(it, Secret) else _name(it) for it in left)
+        # An account that is made now has nothing that its owners could have granted.
+        is_vain = makes and mine and not told
         problem = Problem(
-            code=Code.GOOGLE_REFUSED if is_vain else Code.NOTE,
-            setting="--mount",
-            what=f"could not see whether the job's machines may use {names}: {told}"
+            code=Code.GOOGLE_REFUSED if is_vain else row.code,
+            setting=row.option,
+            what=f"could not see whether the job's machines may {row.uses} {names}: {told}"
             if told
-            else f"nothing lets the job's machines into {names}, as far as can be seen",
-            why="Run grants nothing, and a job whose bucket can't be mounted does not begin",
-            fix=("name it in GCS_MOUNT_LIST, which Create grants; or Create, and then\n" * makes)
-            + "\n".join(
-                f"gcloud storage buckets add-iam-policy-binding gs://{it.bucket} --member"
-                f" serviceAccount:{account} --role {named.role_of(it)}"
-                for it in left
-            ),
+            else f"nothing lets the job's machines {row.uses} {names}, as far as can be seen",
+            why="Run grants nothing, and without that a job does not begin",
+            fix=(f"name it in {row.setting}, which Create grants; or Create, and then\n" * makes)
+            + _grants(left, account),
         )
         if is_vain:
             raise CheckError.of([problem])
         context.note([problem])
+
+
+def _name(it: Secret | Mount | JobMount) -> str:
+    return it.path if isinstance(it, Secret) else f"gs://{it.bucket}"
+
+
+def _missing(it: Secret | JobMount, settings: Settings, option: str) -> Problem:
+    if isinstance(it, Secret):
+        what, why = it.path, f"{it.name} of the job is to have its value, and Run makes no secrets"
+        make = f"secrets create {it.secret} --project {it.project} --data-file -"
+    else:
+        what, why = f"bucket {it.bucket}", f"the job is to have it at {it.path}, and Run makes none"
+        make = f"storage buckets create gs://{it.bucket} --project {settings.project_id}"
+        make += f" --location {settings.region} --uniform-bucket-level-access"
+    return Problem(
+        code=Code.RESOURCE_NOT_FOUND,
+        what=f"there is no {what}",
+        why=why,
+        fix=f"check its spelling, or make it with: gcloud {make}",
+        setting=option,
+    )
 
 
 def _granted_by_owners(settings: Settings) -> list[Secret]:
@@ -263,11 +247,17 @@ def _granted_by_owners(settings: Settings) -> list[Secret]:
     return list({it.path: it for it in settings.secrets or () if it.project != own}.values())
 
 
-def _grants(secrets: list[Secret], account: str) -> str:
+def _grants(things: Sequence[Secret | JobMount], account: str) -> str:
+    from provision.preflight import named  # noqa: PLC0415 - of what is not granted alone
+
+    member = f"--member serviceAccount:{account}"
     return "\n".join(
-        f"gcloud secrets add-iam-policy-binding {secret.secret} --project {secret.project}"
-        f" --role {_SECRETS_ROLE} --member serviceAccount:{account}"
-        for secret in secrets
+        f"gcloud secrets add-iam-policy-binding {it.secret} --project {it.project}"
+        f" --role {_SECRETS_ROLE} {member}"
+        if isinstance(it, Secret)
+        else f"gcloud storage buckets add-iam-policy-binding gs://{it.bucket} {member}"
+        f" --role {named.role_of(it)}"
+        for it in things
     )
 
 

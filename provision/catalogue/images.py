@@ -103,6 +103,26 @@ def takes_driver(family: str) -> bool:
     return _INSTALLABLE.fullmatch(family) is not None
 
 
+_RELEASE: Final = re.compile(r"(debian|ubuntu)(?:-[a-z]+)?-(\d{2}|\d{4})(?!\d)")
+_FIRST_WITH_SLURM: Final = {"debian": 13, "ubuntu": 2404}
+_OLD_SLURM: Final[Mapping[str, str]] = {"debian-12": "22.05", "ubuntu-2204": "21.08"}
+
+
+def old_slurm(name: str) -> str:
+    """Why an image or a family of that name can't be of a Slurm cluster; "" where it may.
+
+    Versions: the packages of the systems on 2026-11-28.
+    """
+    found = _RELEASE.search(name)
+    if found is None or int(found[2]) >= _FIRST_WITH_SLURM[found[1]]:
+        return ""
+    version = _OLD_SLURM.get("-".join(found.groups()), "older still")
+    return (
+        f"Slurm there is {version}; 23.11 is needed, as Ubuntu 24.04 has it, and Debian 13 a newer"
+        " one: before it, a job whose head moves to another VM never ends"
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Contents:
     """What the name of a family says about its images."""

@@ -87,6 +87,8 @@ FIREWALL_INTERNAL = DerivedName("firewall rule", "-internal", 63, bound=True)
 FIREWALL_SSH = DerivedName("firewall rule", "-iap-ssh", 63, bound=True)
 FIREWALL_RAY_ALLOW = DerivedName("firewall rule", "-ray-allow", 63, bound=True)
 FIREWALL_RAY_DENY = DerivedName("firewall rule", "-ray-deny", 63, bound=True)
+FIREWALL_SLURM_ALLOW = DerivedName("firewall rule", "-slurm-allow", 63, bound=True)
+FIREWALL_SLURM_DENY = DerivedName("firewall rule", "-slurm-deny", 63, bound=True)
 # One digit is enough: no machine type has more than nine additional interfaces. The networks of a
 # second kind have it before the digit, which leaves no prefix too long: see tests/terraform.
 GPU_NETWORK = DerivedName("GPU network", "-gpu-net-x", 63, bound=True)

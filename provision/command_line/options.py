@@ -51,6 +51,8 @@ class Option(enum.StrEnum):
         Action.RUN,
         Action.TEST,
     )
+    GPUS = "--gpus", "NUMBER", "with so many GPUs of each; unset, all", Action.RUN
+    ARRAY = "--array", "FIRST-LAST[%MOST]", "a task for each number, as 0-63%8", Action.RUN
     TIME = "--time", "TIME", "end it after this time, as 12h", Action.RUN
     ENV = "--env", "K=V", "set a variable; may come again (JOB_ENV)", Action.RUN
     SECRET = (
@@ -151,8 +153,8 @@ FORMATS = tuple(str(one) for one in Output)
 
 OF_A_JOB = frozenset(
     {
-        *(Option.NAME, Option.NODES, Option.TIME, Option.SETUP, Option.WAIT),
-        *(Option.RESTARTS, Option.RESTART_ON),
+        *(Option.NAME, Option.NODES, Option.GPUS, Option.ARRAY, Option.TIME),
+        *(Option.SETUP, Option.WAIT, Option.RESTARTS, Option.RESTART_ON),
         *(Option.IMAGE, Option.MACHINE, Option.QUEUE, Option.PRIORITY),
     }
 )

@@ -43,11 +43,11 @@ _WITH_VALUE: Final = frozenset(
 _DOCKERS: Final = frozenset({"e", "env", "i", "it", "mount", "rm", "t", "ti", "volume"})
 _DOCKERS_WITH_VALUE: Final = frozenset({"e", "env", "mount", "volume"})
 # Kind of cluster and machines on the predecessor's command line -> the settings that say so here;
-# "" where none need, None where there is no such cluster.
-_KINDS_OF_PREDECESSOR: Final[Mapping[str, str | None]] = {
+# "" where none need.
+_KINDS_OF_PREDECESSOR: Final[Mapping[str, str]] = {
     **dict.fromkeys(("mig", "mig-cos", "mig-with-container"), ""),
     **dict.fromkeys(("gke", "gke-beta"), asking_for("gke")),
-    "slurm": None,
+    "slurm": asking_for("slurm"),
 }
 _MACHINES_OF_PREDECESSOR: Final[Mapping[str, str]] = {
     "a2": "VM_TYPE=a2-highgpu-1g",
@@ -157,9 +157,7 @@ def of_predecessor(words: Sequence[str]) -> Problem | None:
         return None
     in_list = [_MACHINES_OF_PREDECESSOR.get(others[0]), _KINDS_OF_PREDECESSOR[kind]]
     write = " and ".join(filter(None, in_list)) or "what it shall make"
-    if _KINDS_OF_PREDECESSOR[kind] is None:
-        fix = "Google's Cluster Toolkit makes clusters with Slurm: there are none here"
-    elif action(verb) is Action.DESTROY:
+    if action(verb) is Action.DESTROY:
         fix = "have its own image destroy what it has made: this program leaves that alone"
     else:
         fix = f"write {write} to an env.list, and run Create"

@@ -84,9 +84,7 @@ def of_action(action: Action) -> str:
             *([] if of_a_job else [""]),
             "options:",
             *_table((it.form, it.words) for it in own if it not in of_a_job),
-            *_paragraph(
-                f"Those that JOB_OPTIONS may have, too: {', '.join(of_a_job)}" if of_a_job else ""
-            ),
+            *_paragraph(f"Also in JOB_OPTIONS: {', '.join(of_a_job)}" if of_a_job else ""),
             *([] if of_a_job else [""]),
             *_paragraph(
                 f"More: {about.page}, and --help settings for the settings in an env.list."

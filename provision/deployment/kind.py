@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from provision.deployment.deployment import NOTHING_HELD, Deployment, Left, RunInputs, SpecT
@@ -117,6 +117,10 @@ class Jobs(ABC):
         submitted one has agreed to its end.
         """
 
+    def others(self) -> Sequence[Job]:
+        """The jobs that people have begun by other means than Run, and that are not over."""
+        return ()
+
     @abstractmethod
     def find(self, name: str) -> Job | None:
         """How far a job is; None if there is none of this name."""
@@ -129,6 +133,10 @@ class Jobs(ABC):
     def heard(self, job: Job) -> Job:
         """A job with for how long it has said nothing, where it runs."""
 
+    def whole(self, job: Job) -> Job:
+        """A job with all that is known of it, which is a look at each of its tasks."""
+        return replace(self.heard(job), fetch=self.fetch(job))
+
     @abstractmethod
     def inside(self, job: Job) -> str:
         """The commands that show what its GPUs do."""
@@ -136,7 +144,7 @@ class Jobs(ABC):
     def fetch(self, job: Job) -> str:
         """The command that brings the folder of rank 0 here; "" where nothing keeps it."""
         try:
-            return "" if self.way_in(job, 0).lost else f"aiinfra Fetch {job.name}"
+            return "" if self.way_in(job, job.ranks[0]).lost else f"aiinfra Fetch {job.name}"
         except ProvisionError:
             return ""
 

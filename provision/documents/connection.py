@@ -45,11 +45,20 @@ class RayConnection:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SlurmConnection:
+    """Slurm on VMs, which answers on each of them."""
+
+    shell: Annotated[str, "the command that opens a shell on one, for sinfo, squeue and sbatch"]
+    partition: Annotated[str, "the partition by its machines; all has the same, and is the default"]
+
+
+@dataclass(frozen=True, kw_only=True)
 class VmsConnection(Connection):
     """A group of VMs."""
 
     vms: Annotated[tuple[VmConnection, ...], "the VMs"]
     ray: Annotated[RayConnection | None, "the dashboard of its Ray cluster; None if it has none"]
+    slurm: Annotated[SlurmConnection | None, "the way to its Slurm; None if it has none"] = None
     local_ssd_path: Annotated[
         str | None, "where each mounts its local SSDs; None if it has none"
     ] = None

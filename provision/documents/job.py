@@ -33,7 +33,7 @@ class JobFailure:
     machine: Annotated[
         str, 'the machine that failed first; "" where Google refuses them all, for ever'
     ]
-    rank: Annotated[int, "its rank in the job"]
+    rank: Annotated[int, "its rank in the job; of a job of tasks, the number of the task there"]
     exit_code: Annotated[
         int | None,
         "that of the program there, as a shell has it; None if it was ended from outside",
@@ -44,9 +44,31 @@ class JobFailure:
     @property
     def words(self) -> str:
         """What happened, in a few words."""
+        where = f", first on {self.machine} (rank {self.rank})" if self.machine else ""
+        return f"{self.what}{where}"
+
+    @property
+    def what(self) -> str:
+        """The same, but for where."""
         code = "" if self.exit_code is None else f"exit code {self.exit_code}"
-        what = ": ".join(filter(None, [code, self.cause])) or "it did not begin"
-        return f"{what}, first on {self.machine} (rank {self.rank})" if self.machine else what
+        return ": ".join(filter(None, [code, self.cause])) or "it did not begin"
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobTasks:
+    """The tasks of a job of `--array`, each of which runs its program once."""
+
+    first: Annotated[int, "the number of the first, which it has in JOB_INDEX"]
+    last: Annotated[int, "that of the last"]
+    most: Annotated[int | None, "how many run at a time; None for all that have room"] = None
+    waiting: Annotated[int, "how many wait for room, for others, or to begin again"] = 0
+    running: Annotated[int, "how many run"] = 0
+    succeeded: Annotated[int, "how many have succeeded"] = 0
+    failed: Annotated[int, "how many have failed, and do not begin again"] = 0
+    cancelled: Annotated[int, "how many were cancelled"] = 0
+    which_failed: Annotated[
+        tuple[int, ...], "the numbers of those that failed, where Jobs was asked for this job"
+    ] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +84,11 @@ class Job:
     place: Annotated[int, "how many jobs are before it; 0 for none"] = 0
     nodes: Annotated[int | None, "how many machines it wants; None for all"] = None
     machines: Annotated[tuple[str, ...], "those of the last attempt, by rank"] = ()
+    tasks: Annotated[
+        JobTasks | None,
+        "its tasks, which are on machines of their own or parts of them; None for one program on "
+        "all at once",
+    ] = None
     attempt: Annotated[int, "the number of the last attempt; 0 before the first"] = 0
     restarts: Annotated[int, "how often it may be begun again"] = 0
     submitted: Annotated[str, "when, as ISO 8601 in UTC"]
@@ -83,11 +110,16 @@ class Job:
     env: Annotated[tuple[str, ...], "the names of the variables that were set for it"] = ()
     by: Annotated[str, 'who submitted it: an address, or user@host; "" if not known'] = ""
     machine_type: Annotated[str, 'what each of its machines is; "" if not known'] = ""
-    gpus: Annotated[int, "how many GPUs each of them has; 0 for none, or if not known"] = 0
+    gpus: Annotated[int, "how many GPUs of each of them it has; 0 for none, or if not known"] = 0
     ran: Annotated[
         float | None,
         "for how many seconds, from when its program first began until it was over, or until now; "
         "None before",
+    ] = None
+    gpu_use: Annotated[
+        int | None,
+        "for how much of the last ten minutes of its attempt its GPUs had work, in percent; None "
+        "if not known, as on GKE and on Ray",
     ] = None
     fetch: Annotated[
         str,
@@ -106,9 +138,17 @@ class Job:
     ] = None
     cost: Annotated[
         Decimal | None,
-        "what its machines cost for that time, in USD, by the prices of when it was submitted: an "
-        "estimate; None if not known",
+        "what its machines cost for that time, or its parts of them, in USD, by the prices of when "
+        "it was submitted: an estimate; None if not known, and of tasks where Jobs was not asked "
+        "for this job",
     ] = None
+
+    @property
+    def ranks(self) -> range:
+        """Those of its machines, or the numbers of its tasks."""
+        if self.tasks:
+            return range(self.tasks.first, self.tasks.last + 1)
+        return range(len(self.machines) or self.nodes or 1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -192,6 +192,9 @@ class Plan:
         Kept | None,
         "machines that run and stay as they are; None where there are none or nothing changes",
     ] = None
+    again: Annotated[
+        int, "how many VMs come in place of those that have ended, or that somebody deleted"
+    ] = 0
     checks: Annotated[Checks | None, "the online checks that passed; None if none was made"] = None
     candidates: Annotated[
         tuple[Candidate, ...],

@@ -87,6 +87,39 @@ class Interruption:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SlurmNode:
+    """A VM as Slurm has it."""
+
+    state: Annotated[str, 'its state as sinfo says it, such as "mixed" or "drained"']
+    reason: Annotated[str, 'why it takes no jobs, as Slurm says it; "" for nothing'] = ""
+    gpus: Annotated[int, "how many GPUs it has for jobs"] = 0
+    gpus_in_use: Annotated[int, "how many of them jobs have"] = 0
+
+    @property
+    def is_mute(self) -> bool:
+        """Whether it does not answer the head; the VMs write so in place of sinfo's star."""
+        return self.reason.startswith("it does not answer")
+
+    @property
+    def takes_none(self) -> bool:
+        """Whether it gets no jobs."""
+        return self.state.startswith(("down", "drain", "fail")) or self.is_mute
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlurmNow:
+    """The Slurm of a group, as its head said last."""
+
+    head: Annotated[str, "the VM that leads it"]
+    states: Annotated[dict[str, int], "how many nodes are in which state"]
+    gpus: Annotated[int, "how many GPUs all nodes have for jobs"]
+    gpus_in_use: Annotated[int, "how many of them jobs have"]
+    silent_seconds: Annotated[int, "the seconds since the head said so, each minute at least"]
+    others_running: Annotated[int, "how many jobs run that came by sbatch or srun, not by Run"] = 0
+    others_waiting: Annotated[int, "how many of these wait"] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Vm:
     """A VM that exists."""
 
@@ -123,6 +156,9 @@ class Vm:
         tuple[str, ...],
         "which of its disks and mounts is full or does not answer, or that its clock is wrong",
     ] = ()
+    slurm: Annotated[
+        SlurmNode | None, "it as a node of Slurm; None where there is none, or not yet"
+    ] = None
     silence: Annotated[
         str,
         'that it runs, but is not heard of any more, as the end of a sentence about it; "" if '
@@ -204,6 +240,9 @@ class VmGroup(Status):
     vms: Annotated[tuple[Vm, ...], "the VMs that exist, those that are not ready first"] = ()
     down: Annotated[tuple[Down, ...], "the VMs of the group that do not run"] = ()
     requests: Annotated[tuple[ResizeRequest, ...], "the requests of flex start"] = ()
+    slurm: Annotated[
+        SlurmNow | None, "what its Slurm says; None where there is none, or not yet"
+    ] = None
 
     def short(self) -> Self:
         """The same with a limited number of VMs, those that are not ready first."""

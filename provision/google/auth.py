@@ -59,7 +59,7 @@ _GCLOUD_FILE: Final = "application_default_credentials.json"
 _TIMEOUT: Final = 20.0
 """Timeout of a request to a token endpoint, in seconds."""
 _WAYS: Final = (
-    "provide credentials in one of three ways:\n"
+    "provide credentials, in one of these ways:\n"
     "1. run: gcloud auth application-default login\n"
     "   (a container without its wrapper needs: -v ~/.config/gcloud:/root/.config/gcloud)\n"
     "2. set GOOGLE_APPLICATION_CREDENTIALS to the path of a key or federation file\n"
@@ -468,8 +468,9 @@ _REFUSALS: Final = (
         # google-auth's message after a 401 for a token that it can't renew.
         re.compile(r"invalid authentication credentials|necessary fields need to refresh"),
         "The access token has expired, or is not a Google access token",
-        "set a new one: GOOGLE_OAUTH_ACCESS_TOKEN=$(gcloud auth print-access-token); it is valid"
-        " for an hour. Those of gcloud auth application-default login renew themselves",
+        "type `export GOOGLE_OAUTH_ACCESS_TOKEN=$(gcloud auth print-access-token)` for a new one,"
+        " which is valid for an hour. Those of `gcloud auth application-default login` renew"
+        " themselves",
     ),
     _Refusal(
         re.compile(r"insufficient authentication scopes|ACCESS_TOKEN_SCOPE_INSUFFICIENT"),

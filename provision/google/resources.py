@@ -283,6 +283,8 @@ FIREWALL: Final = Resource(
         names.FIREWALL_SSH,
         names.FIREWALL_RAY_ALLOW,
         names.FIREWALL_RAY_DENY,
+        names.FIREWALL_SLURM_ALLOW,
+        names.FIREWALL_SLURM_DENY,
         names.FIREWALL_GPU,
         names.FIREWALL_NODES,
         names.FIREWALL_PODS,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +21,7 @@ from provision.codes import Code
 from provision.cost import estimate
 from provision.documents import json_object
 from provision.documents.events import stamp
-from provision.documents.job import Job, JobFailure, JobState
+from provision.documents.job import Job, JobFailure, JobState, JobTasks
 from provision.errors import ClusterError, SettingsError, StateError
 from provision.spec import job, packages
 from provision.state import objects
@@ -85,6 +85,8 @@ class JobFolder:
                 "name": named,
                 "command": list(spec.command),
                 "nodes": spec.nodes,
+                "gpus": spec.gpus,
+                "array": spec.array and asdict(spec.array),
                 "restarts": spec.restarts,
                 "restart_on": spec.restart_on or "",
                 "seconds": spec.seconds,
@@ -149,12 +151,13 @@ class JobFolder:
 
     def heard(self, job: Job) -> Job:
         """A job of Run that runs, with for how long rank 0 has said nothing."""
-        if job.state is not JobState.RUNNING or not job.attempt:
+        # Of many tasks the first alone tells nothing.
+        if job.state is not JobState.RUNNING or not job.attempt or job.tasks:
             return job
         of = (self._told, job.name)
         # One that has just begun again may have said nothing yet.
         found = (self._folder.created(_PIECE, *of, str(job.attempt - it), "0") for it in (0, 1))
-        last = max(next(filter(None, found), {}).values(), default=_seconds(job.began))
+        last = max(next(filter(None, found), {}).values(), default=seconds_of(job.began))
         if last is None:
             return job
         return replace(job, silent=self._clock.cloud(max(0.0, self._clock.now() - last)))
@@ -165,7 +168,8 @@ class JobFolder:
 
     def record(self, name: str, asked: Mapping[str, Any]) -> Job:
         """A job that waits, with what was written of it when it was submitted."""
-        machine = json_object.inner(asked.get("machine"))
+        machine, array = json_object.inner(asked.get("machine")), job.array_of(asked)
+        part = json_object.whole(asked.get("gpus"))
         return Job(
             name=name,
             state=JobState.WAITING,
@@ -179,23 +183,29 @@ class JobFolder:
             env=tuple(sorted(json_object.inner(asked.get("env")))),
             by=json_object.text(asked.get("by")),
             machine_type=json_object.text(machine.get("type")),
-            gpus=json_object.whole(machine.get("gpus")) or 0,
+            gpus=part or json_object.whole(machine.get("gpus")) or 0,
+            tasks=JobTasks(first=array.first, last=array.last, most=array.most, waiting=array.tasks)
+            if array
+            else None,
         )
 
-    def spent(self, job: Job, asked: Mapping[str, Any]) -> Job:
-        """A job with how long it ran, and what its machines cost for that time."""
-        began, ended = _seconds(job.began), _seconds(job.ended)
+    def spent(self, job: Job, asked: Mapping[str, Any], seconds: float | None = None) -> Job:
+        """A job with how long it ran, and what its machines, or parts, cost for that time.
+
+        `seconds`: of cloud time, for how long all of its tasks ran together.
+        """
+        began, ended = seconds_of(job.began), seconds_of(job.ended)
         if began is None:
             return job
         until = self._clock.now() if ended is None else ended
         ran = self._clock.cloud(max(0.0, until - began))
         job = replace(job, ran=ran)
-        hourly = json_object.text(json_object.inner(asked.get("machine")).get("hourly"))
+        each = hourly(json_object.inner(asked.get("machine")), json_object.whole(asked.get("gpus")))
         number = job.nodes or len(job.machines)
-        if not (_MONEY.fullmatch(hourly) and number):
+        own = seconds if job.tasks else ran * number if number else None
+        if each is None or own is None:
             return job
-        cost = Decimal(hourly) * number * Decimal(ran) / 3600
-        return replace(job, cost=cost.quantize(Decimal("0.01")))
+        return replace(job, cost=(each * Decimal(own) / 3600).quantize(Decimal("0.01")))
 
     def forget(self, name: str) -> None:
         """Remove a job that nothing will run."""
@@ -210,7 +220,18 @@ def machine(pool: Pool, listed: Prices | None) -> dict[str, Any]:
     return {"type": pool.machine_type, "gpus": pool.gpus, "hourly": hourly}
 
 
-def _seconds(moment: str | None) -> float | None:
+def hourly(machine: Mapping[str, Any], part: int | None) -> Decimal | None:
+    """What so many GPUs of a machine cost in an hour: their share of it; None if not known.
+
+    `part`: None for all of it.
+    """
+    text, has = json_object.text(machine.get("hourly")), json_object.whole(machine.get("gpus")) or 0
+    if not _MONEY.fullmatch(text):
+        return None
+    return Decimal(text) * part / has if part and 0 < part < has else Decimal(text)
+
+
+def seconds_of(moment: str | None) -> float | None:
     """A moment in seconds since 1970; None for none."""
     try:
         return dt.datetime.fromisoformat(moment).timestamp() if moment else None
@@ -219,13 +240,13 @@ def _seconds(moment: str | None) -> float | None:
 
 
 def require_rank(job: Job, rank: int) -> None:
-    """See that a job has begun somewhere, and has this rank.
+    """See that a job has begun somewhere, and has this rank, or task.
 
     Raises:
         SettingsError: It has not.
         ClusterError: It is over, and nobody knows of its machines.
     """
-    if job.state.is_over and not (job.attempt and job.machines):
+    if job.state.is_over and not (job.attempt and (job.machines or job.tasks)):
         raise ClusterError(
             f"{job.name} is on no machine any more: it is {job.state}",
             code=Code.MACHINES_GONE,
@@ -239,14 +260,22 @@ def require_rank(job: Job, rank: int) -> None:
             why=job.why or "its machines get it once its turn has come",
             fix=f"aiinfra Jobs {job.name} says how far it is",
         )
-    if rank >= len(job.machines):
-        most = len(job.machines)
-        raise SettingsError(
-            f"{job.name} has no rank {rank}: it has {most} of them, from 0 on",
-            code=Code.INVALID_COMMAND_LINE,
-            fix=f"--rank {most - 1}" if most else f"aiinfra Jobs {job.name} says where it is",
-            setting="--rank",
-        )
+    there = job.ranks if job.tasks else range(len(job.machines))
+    if rank not in there:
+        last = f"--rank {there[-1]}" if there else f"aiinfra Jobs {job.name} says where it is"
+        raise no_rank(job, rank, there, last)
+
+
+def no_rank(job: Job, rank: int, there: range, fix: str) -> SettingsError:
+    """That a job has not this rank, or task."""
+    return SettingsError(
+        f"{job.name} has no task {rank}: it has {there[0]} to {there[-1]}"
+        if job.tasks
+        else f"{job.name} has no rank {rank}: it has {len(there)} of them, from 0 on",
+        code=Code.INVALID_COMMAND_LINE,
+        fix=fix,
+        setting="--rank",
+    )
 
 
 def of_others(name: str, fix: str) -> SettingsError:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _POLL: Final = 10.0
 """Poll interval in seconds of cloud time."""
+_STARTING: Final = frozenset({"PROVISIONING", "STAGING"})
+"""What Google has found a host for, and runs not yet."""
 _MOST_PLACES: Final = 6
 """The number of regions that a message lists; Google has dozens."""
 
@@ -51,7 +53,7 @@ def wait(  # noqa: PLR0913 - each is a fact of its own
         while True:
             instances = _look(api, group)
             running = sum(map(_runs, instances))
-            news = f"{running} of {group.size} {group.members} run"
+            news = group.that_run(running)
             if running >= group.size and len(instances) == group.size:
                 stage.counts(news)
                 return instances
@@ -59,6 +61,8 @@ def wait(  # noqa: PLR0913 - each is a fact of its own
             check(group, instances, running, api, young=is_young, may_leave=may_leave)
             errors = refusals.of_instances(instances)
             news += "".join(f"; {refusals.words(error)}" for error in errors)
+            starting = sum(it.get("instanceStatus") in _STARTING for it in instances)
+            news += f"; {starting} there, and starting" if starting else ""
             stage.news(news)
             if deadline.is_over:
                 raise StillWaiting(
@@ -139,7 +143,7 @@ def check(  # noqa: PLR0913 - each is a fact of its own
     `young`: whether the machines' account is new: what is said of it may pass. `may_leave`: whether
     there is another zone or way, so that a full reservation is not waited for.
     """
-    texts = RefusalTexts(words=f"{running} of {group.size} {group.members} run")
+    texts = RefusalTexts(words=group.that_run(running))
     errors = [
         error
         for error in refusals.of_instances(instances)
@@ -181,7 +185,7 @@ def explain_standing(
 ) -> list[Problem]:
     """The same where nobody waits for the machines, as in Status."""
     texts = RefusalTexts(
-        words=f"{running} of {group.size} {group.members} run",
+        words=group.that_run(running),
         after_stockout="wait: Google goes on trying, and machines may become available",
         after_quota=f"once it is granted, Google makes the {'nodes' if group.pool else 'VMs'}",
         end="",

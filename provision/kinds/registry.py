@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 KINDS: Final[dict[Orchestrator, Kind[Any]]] = {
     Orchestrator.NONE: VM_GROUP,
     Orchestrator.RAY: VM_GROUP,
+    Orchestrator.SLURM: VM_GROUP,
     Orchestrator.GKE: GKE_CLUSTER,
 }
 

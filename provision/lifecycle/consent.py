@@ -81,11 +81,11 @@ This page is made from `provision/lifecycle/consent.py`; `make docs` renews it.
 
 Everything else goes on without a question: what ends no machine and loses no data needs none.
 `--yes` agrees to all of it beforehand. Where several are at stake, the strictest counts.
-`MAX_HOURLY_COST` decides about money where nobody is asked. `--replace-vms` is itself the word for
-the machines that it replaces, and `--destroy-after` for those of the cluster: it asks as where
-there is no terminal. Where ZONE names several zones, a Create asks once: until all machines have
-run together, those that came are no loss to it. What belongs to others, and locks, have rules of
-their own: [after a kill](../how-to/after-a-kill.md).
+`MAX_HOURLY_COST` decides about money where nobody is asked. `--replace-vms` agrees to the end of
+the machines that it replaces, and `--destroy-after` to that of the cluster's; with it a run asks as
+it does without a terminal. Where ZONE names several zones, a Create asks once: until all machines
+have run together, those that came are no loss to it. What belongs to others, and locks, have rules
+of their own: [after a kill](../how-to/after-a-kill.md).
 """
 _FORBIDDEN: Final = 403
 _POOL_LABEL: Final = "goog-k8s-node-pool-name"
@@ -166,6 +166,36 @@ def unanswered(words: str) -> Iterator[None]:
         yield
     except Interrupted as error:
         raise Unanswered(error.signum, f"Interrupted at the question; {words}") from error
+
+
+def require(  # noqa: PLR0913, PLR0917 - the words of one question
+    context: Context, stake: Stake, does: str, question: str, undone: str, other: str = ""
+) -> None:
+    """Ask, or refuse where nobody can be asked, as the table says.
+
+    `does`: what the action would do, such as "end 2 jobs"; "" where that was said. `undone`: what
+    a no leaves undone, such as "nothing was copied". `other`: what helps beside `--yes`.
+
+    Raises:
+        Declined: Somebody does not agree.
+        SettingsError: Nobody can be asked.
+    """
+    asked, action = way([stake], terminal=context.console.is_terminal), context.report.action
+    if context.agreed or asked is Way.PASSES:
+        return
+    if asked is Way.REFUSES:
+        raise SettingsError(
+            f"This {action} would {does}",
+            code=Code.APPROVAL_NEEDED,
+            fix=f"if that is what you want, run it again with --yes, which agrees to it{other}",
+        )
+    if does:
+        context.console.progress(f"{action} would {does}")
+    ask = context.console.go_on if asked is Way.GOES_ON else context.console.ask
+    with unanswered(undone):
+        agrees = ask(question)
+    if not agrees:
+        raise Declined(f"{undone[0].upper()}{undone[1:]}, as you said")
 
 
 def matters(loss: Loss) -> bool:
@@ -343,16 +373,17 @@ def describe_ending(context: Context, cloud: Cloud, record: Record, kind: Kind[A
     """What ends, as far as Google tells it; also put into the report."""
     vms = _machines(cloud, record)
     machines = ("not known: these credentials may not list VMs",)
+    running = sum(vm.get("status") == "RUNNING" for vm in vms or ())
     found = Ending(
         name=record.name_prefix,
         words=kind.called,
         zone=record.zone,
         machines=machines if vms is None else tuple(_words(vms, kind.member, context.clock)),
-        running=sum(vm.get("status") == "RUNNING" for vm in vms or ()),
+        running=running,
         hourly=record.hourly,
         counts=_counts(cloud),
         data=tuple(Held(words=it) for it in (*_shares(cloud), *kind.data(context, cloud, record))),
-        jobs=tuple(_unfinished(context, cloud, record, kind)),
+        jobs=tuple(_unfinished(context, cloud, record, kind, runs=vms is None or running > 0)),
         in_all=history.in_all(history.of(cloud.folder), context.clock.now(), context.clock.cloud),
     )
     context.report.ending = found
@@ -360,9 +391,14 @@ def describe_ending(context: Context, cloud: Cloud, record: Record, kind: Kind[A
     return found
 
 
-def _unfinished(context: Context, cloud: Cloud, record: Record, kind: Kind[Any]) -> Sequence[str]:
+def _unfinished(
+    context: Context, cloud: Cloud, record: Record, kind: Kind[Any], *, runs: bool
+) -> Sequence[str]:
+    """The jobs that would end; what others have begun is past where no machine runs."""
     try:
-        return kind.jobs(context, cloud, record).unfinished()
+        jobs = kind.jobs(context, cloud, record)
+        others = [f"{it.name} of {it.by}" if it.by else it.name for it in jobs.others() if runs]
+        return [*jobs.unfinished(), *others]
     except (SettingsError, StateError, ClusterError):
         return ()  # this kind has none, or nothing answers that would know them
 

@@ -164,13 +164,14 @@ def complete(
         imported=found.imported,
         losses=found.losses,
         kept=kept,
+        # Of a greater number the setting tells.
+        again=found.coming * all(it.setting != "INSTANCE_COUNT" for it in plan.settings),
     )
     return whole, running
 
 
 def _change(plan: Plan, found: terraform.Plan) -> Change:
-    # Outputs alone are no change that anybody would see.
-    if not (found.counts or found.imported):
+    if not found.matters:
         return Change.NOTHING
     goes_on = plan.change is not Change.NEW and not plan.settings
     if goes_on and not (found.change or found.destroy):

@@ -39,9 +39,10 @@ def of(spec: ClusterSpec, network: str, cidr: str, pods: str = "") -> Iterator[F
             ):
                 yield _rule(spec, name, network, source, purpose)
         case VmSpec():
-            if spec.group.size.most > 1 or spec.ray_version is not None:
-                ray = "Ray's, NCCL's and other" if spec.ray_version else "NCCL's"
-                purpose = f"{ray} connections between the VMs, on ports that differ each time"
+            its = "Ray's" if spec.ray_version else "Slurm's" if spec.slurm_partition else ""
+            if spec.group.size.most > 1 or its:
+                whose = f"{its}, NCCL's and other" if its else "NCCL's"
+                purpose = f"{whose} connections between the VMs, on ports that differ each time"
                 yield _rule(spec, names.FIREWALL_INTERNAL, network, cidr, purpose)
             yield FirewallRule(
                 name=names.FIREWALL_SSH.of(spec.name_prefix),

@@ -40,7 +40,7 @@ def zone(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
                 setting=setting,
                 what=f"{name} is not in {ctx.spec.region}",
                 why=f"Google has it in {last(found['region'])}",
-                fix=f"REGION={last(found['region'])}, or another zone",
+                fix="set ZONE to another zone: its region is read from its name",
             )
         elif found.get("status", "UP") != "UP":
             yield refuse(

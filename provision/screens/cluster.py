@@ -196,6 +196,11 @@ def _ends(plan: Plan) -> str:
     spans = list(dict.fromkeys(it.max_run_seconds for it in limited))
     if len(spans) == 1 and len(limited) == len(own):
         which = f"each {each} {amounts.span(spans[0] or 0)} after it came"
+        # Requests say for how long, and those of kubectl are not ours: the costs count on the most.
+        is_queued = any(Mode(it.mode).means.queued for it in own)
+        if is_queued and (spans[0] or 0) < limits.LONGEST_RUN:
+            longest = amounts.span(limits.LONGEST_RUN)
+            which += f" (up to {longest} for jobs that you submit with kubectl)"
     else:
         which = ", ".join(
             f"each node of {it.name} {amounts.span(it.max_run_seconds or 0)} after it came"

@@ -14,7 +14,7 @@ from provision.words import duration
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from provision.documents.job import Job
+    from provision.documents.job import Job, JobTasks
 
 _LOOKS: Final[Mapping[JobState, Look]] = {
     JobState.WAITING: Look.WARN,
@@ -60,7 +60,9 @@ def whole(job: Job) -> list[Line]:
         "ended": job.ended,
         "ends by": None if job.ended else job.ends,
         "on": ", ".join(job.machines),
+        "tasks": _tasks(job),
         "spent": spent(job),
+        "GPUs": "" if job.gpu_use is None else f"had work for {job.gpu_use}% of ten minutes",
         "fetch": job.fetch,
     }
     rows += [Line(f"  {name.ljust(layout.LABEL)}{text}") for name, text in facts.items() if text]
@@ -79,6 +81,7 @@ def spent(job: Job) -> str:
     number = job.nodes or len(job.machines)
     gpus = f" ({layout.counted(number * job.gpus, 'GPU')})" if job.gpus else ""
     on = f" on {number} x {job.machine_type}{gpus}" if number and job.machine_type else ""
+    on += f" for each of {len(job.ranks)} tasks" if on and job.tasks else ""
     cost = f", about {amounts.usd(job.cost)}" if job.cost is not None else ""
     return f"{'ran' if job.state.is_over else 'runs for'} {duration(job.ran)}{on}{cost}"
 
@@ -109,8 +112,46 @@ def _command(job: Job, most: int | None = None) -> str:
     return textwrap.shorten(line, most, placeholder="...") if most else line
 
 
+def _tasks(job: Job) -> str:
+    """Which tasks a job has, and which of them failed."""
+    if not (its := job.tasks):
+        return ""
+    most = f", {its.most} at a time" if its.most else ""
+    # Each run of numbers by its ends.
+    runs: list[list[int]] = []
+    for it in its.which_failed:
+        if runs and it == runs[-1][-1] + 1:
+            runs[-1] = [runs[-1][0], it]
+        else:
+            runs.append([it])
+    failed = ", ".join("-".join(map(str, it)) for it in runs)
+    return f"{its.first} to {its.last}{most}" + (f"; failed: {failed}" if failed else "")
+
+
+def _counted(job: Job, its: JobTasks) -> str:
+    """How many of a job's tasks are how far."""
+    number = len(job.ranks)
+    if job.state is JobState.FAILED and its.failed and job.failure:
+        first = f", first {job.failure.rank} on {job.failure.machine}" * bool(job.failure.machine)
+        return f"{its.failed} of {number} tasks failed: {job.failure.what}{first}"
+    parts = {
+        "run": its.running,
+        "wait": its.waiting,
+        "failed": its.failed,
+        "cancelled": its.cancelled,
+    }
+    told = (f"{parts[it]} {it}" for it in parts if parts[it])
+    again = f"attempt {job.attempt} of {1 + job.restarts}" if job.attempt > 1 else ""
+    counts = ", ".join(filter(None, [f"{its.succeeded} of {number} done", *told, again]))
+    return "; ".join(filter(None, [counts, job.why]))
+
+
 def words(job: Job) -> str:
     """How far a job is, in a few words."""
+    return _counted(job, job.tasks) if job.tasks and job.attempt else _words(job)
+
+
+def _words(job: Job) -> str:
     machines = layout.counted(len(job.machines), "machine")
     again = f", attempt {job.attempt} of {1 + job.restarts}" if job.attempt > 1 else ""
     match job.state:

@@ -124,6 +124,10 @@ def _changed(plan: Plan) -> Iterator[Row]:
     """What changes, what is lost, what stays."""
     if plan.settings:
         yield Row("changes", "; ".join(f"{it.setting} {it.words}" for it in plan.settings))
+    if plan.again:
+        ended = "one that has ended" if plan.again == 1 else "those that have ended"
+        come = f"{layout.counted(plan.again, 'VM')} {'comes' if plan.again == 1 else 'come'}"
+        yield Row("machines", f"{come} in place of {ended} (MAX_RUN_DURATION) or been deleted")
     kept = plan.kept
     for loss in plan.losses:
         # What a new template means is told by what is kept.

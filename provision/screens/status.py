@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from provision.documents.cost import Amount
     from provision.documents.gke_status import Node, Workload
     from provision.documents.status import End, Older, PoolNow, SoFar, Status, Trouble, Waiting
-    from provision.documents.vm_status import Vm
+    from provision.documents.vm_status import SlurmNow, Vm
 
 LABEL: Final = 9
 """Columns of the names at the left."""
@@ -202,6 +202,17 @@ def _machines(found: Status, width: int) -> Iterator[Line]:
             yield from item("image", f"{found.image.name} of {found.image.project}", width)
         case _:
             pass
+    if isinstance(found, VmGroup) and found.slurm:
+        yield from item("slurm", _slurm(found.slurm), width)
+
+
+def _slurm(now: SlurmNow) -> str:
+    nodes = ", ".join(f"{count:,} {state}" for state, count in now.states.items())
+    gpus = f"; {now.gpus_in_use:,} of {now.gpus:,} GPUs in use" if now.gpus else ""
+    others = {"run": now.others_running, "wait": now.others_waiting}
+    told = ", ".join(f"{count:,} {how}" for how, count in others.items() if count)
+    jobs = f"; jobs of others: {told}" if told else ""
+    return f"{nodes or 'no nodes'}{gpus}{jobs}; {now.head} leads"
 
 
 def _without_empty(table: list[list[str]]) -> list[list[str]]:
@@ -325,6 +336,9 @@ def _state(vm: Vm, *, full: bool) -> str:
     if vm.silence:
         parts += [vm.silence]
     parts += vm.disks
+    if vm.slurm and vm.status == "RUNNING":
+        its = f" ({vm.slurm.gpus_in_use} of {vm.slurm.gpus} GPUs)" if vm.slurm.gpus_in_use else ""
+        parts += [f"{vm.slurm.state} in Slurm{its}"]
     if full and vm.rank is not None:
         parts += [f"rank {vm.rank}"]
     if vm.remaining_seconds is not None:

@@ -52,11 +52,20 @@ class Orchestrator(enum.StrEnum):
 
     NONE = "none"
     RAY = "ray"
+    SLURM = "slurm"
     GKE = "gke"
 
 
 KIND: Final = "ORCHESTRATOR_TYPE"
 """The setting that asks for one."""
+
+
+_CALLED: Final = {Orchestrator.RAY: "Ray cluster", Orchestrator.SLURM: "Slurm cluster"}
+
+
+def called(kind: object) -> str:
+    """What people call a group of VMs, by what a record has for its kind."""
+    return next((words for it, words in _CALLED.items() if it == kind), "VM group")
 
 
 def asking_for(kind: str) -> str:
@@ -67,6 +76,7 @@ def asking_for(kind: str) -> str:
 ORCHESTRATORS_BY_OTHER_NAMES: Final[Mapping[str, Orchestrator]] = {
     **dict.fromkeys(("k8s", "kubernetes", "kueue"), Orchestrator.GKE),
     **dict.fromkeys(("mig", "vm", "vms"), Orchestrator.NONE),
+    **dict.fromkeys(("sbatch", "slurm-gcp", "slurm_gcp", "slurmctld"), Orchestrator.SLURM),
 }
 """What others call them, in lower case. They are only used for suggestions."""
 

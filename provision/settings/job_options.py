@@ -1,13 +1,15 @@
-"""JOB_OPTIONS: options that each Run has, written as on its command line."""
+"""JOB_OPTIONS: options that each Run has, written as on its command line; and the tasks of one."""
 
 from __future__ import annotations
 
 import difflib
+import re
 import shlex
 from collections import deque
-from typing import TYPE_CHECKING, Annotated, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final, Self
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from provision.settings import parsing
 from provision.settings.parsing import InvalidValueError, shorten
@@ -16,10 +18,51 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NAMES: Final = (
-    *("name", "nodes", "time", "setup", "wait"),
+    *("name", "nodes", "gpus", "array", "time", "setup", "wait"),
     *("restarts", "restart-on", "image", "machine", "queue", "priority"),
 )
+_ARRAY: Final = re.compile(r"([0-9]{1,9})-([0-9]{1,9})(?:%([0-9]{1,9}))?")
+MOST_TASKS: Final = 1000
+"""Also the highest number: one less than MaxArraySize if nobody sets that (slurm.conf(5) 24.11)."""
 _FIELDS: Final = {f"--{name}": f"job_{name.replace('-', '_')}" for name in NAMES}
+
+
+@dataclass(frozen=True)
+class JobArray:
+    """The numbers of a job's tasks: each runs its program once, with its own in JOB_INDEX."""
+
+    first: int
+    last: int
+    most: int | None = None  # how many of them run at a time; None for all that have room
+
+    @property
+    def tasks(self) -> int:
+        """How many there are."""
+        return self.last - self.first + 1
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """What `FIRST-LAST` means, or that with %MOST behind it.
+
+        Raises:
+            InvalidValueError: It is no such text, or too many.
+        """
+        found = _ARRAY.fullmatch(text)
+        if not found:
+            raise InvalidValueError(
+                "is no range of tasks", "FIRST-LAST, as 0-63, or 0-63%8 for 8 of them at a time"
+            )
+        array = cls(int(found[1]), int(found[2]), None if found[3] is None else int(found[3]))
+        if array.tasks < 1 or array.most == 0:
+            raise InvalidValueError("has no task", "LAST is FIRST or more, and MOST at least 1")
+        if array.last > MOST_TASKS or array.tasks > MOST_TASKS:
+            raise InvalidValueError(
+                "asks for more than a job can have",
+                f"it has at most {MOST_TASKS} tasks, the last of them no more than {MOST_TASKS}:"
+                " let each do several, or run it several times",
+                fix=f"0-{MOST_TASKS - 1}",
+            )
+        return array
 
 
 def read(text: str) -> dict[str, str]:
@@ -71,3 +114,4 @@ def _check(text: str) -> str:
 
 
 JobOptions = Annotated[str, AfterValidator(_check)]
+ArrayText = Annotated[JobArray, BeforeValidator(JobArray.of)]

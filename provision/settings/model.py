@@ -36,13 +36,14 @@ from provision.settings.gke import (
     SystemPool,
     TheSystemPool,
 )
-from provision.settings.job_options import JobOptions
+from provision.settings.job_options import ArrayText, JobOptions
 from provision.settings.pairs import Environment, Labels, Metadata, Secrets
 from provision.settings.resource_paths import owners
 from provision.settings.storage import BucketOptions, CacheSize, Mounts, Shares
 
 _GKE = (Orchestrator.GKE,)
-_ALL_BUT_RAY = (Orchestrator.NONE, Orchestrator.GKE)
+_IN_PARTS = (Orchestrator.SLURM, Orchestrator.GKE)
+_ALL_BUT_RAY = (Orchestrator.NONE, Orchestrator.SLURM, Orchestrator.GKE)
 
 
 def _setting(
@@ -63,10 +64,10 @@ def _setting(
 
 
 _for_program = partial(_setting, of_program=True)
-_for_none = partial(_setting, only_with=(Orchestrator.NONE,))
+_for_idle = partial(_setting, only_with=(Orchestrator.NONE, Orchestrator.SLURM))
 _for_gke = partial(_setting, only_with=_GKE)
 _for_ray = partial(_setting, only_with=(Orchestrator.RAY,))
-_for_vms = partial(_setting, only_with=(Orchestrator.NONE, Orchestrator.RAY))
+_for_vms = partial(_setting, only_with=(Orchestrator.NONE, Orchestrator.RAY, Orchestrator.SLURM))
 
 
 def _option(
@@ -116,6 +117,11 @@ class Settings(BaseSettings):
     def is_ray(self) -> bool:
         """Whether Ray is to run on the VMs."""
         return self.orchestrator_type is Orchestrator.RAY
+
+    @property
+    def is_slurm(self) -> bool:
+        """Whether Slurm is to run on the VMs."""
+        return self.orchestrator_type is Orchestrator.SLURM
 
     @property
     def kind_words(self) -> str:
@@ -262,8 +268,8 @@ class Settings(BaseSettings):
 
     # --- Machines
     orchestrator_type: values.OrchestratorWord = _setting(
-        "`none` creates a group of VMs, `ray` a group of VMs with a Ray cluster on it, `gke` a GKE"
-        " cluster with GPU node pools.",
+        "`none` creates a group of VMs, `ray` one with a Ray cluster on it, `slurm` one with a"
+        " Slurm cluster on it, `gke` a GKE cluster with GPU node pools.",
         "none",
         Orchestrator.NONE,
     )
@@ -338,7 +344,7 @@ class Settings(BaseSettings):
         "12h",
         derived.MAX_RUN,
     )
-    idle_timeout: values.IdleSeconds | None = _for_none(
+    idle_timeout: values.IdleSeconds | None = _for_idle(
         "VMs power themselves off once all of them were idle for so long, at least 10m: no job and"
         " no STARTUP_COMMAND ran, no GPU worked, nobody was logged in; Create starts them again.",
         "2h",
@@ -651,8 +657,8 @@ class Settings(BaseSettings):
     # --- Jobs
     job_options: JobOptions | None = _for_program(
         "Options that each Run has, those of its command line before them: `--name`, `--nodes`,"
-        " `--time`, `--restarts`, `--restart-on`, `--setup`, `--wait`, `--image`, and on GKE"
-        " `--machine`, `--queue` and `--priority`.",
+        " `--gpus`, `--array`, `--time`, `--restarts`, `--restart-on`, `--setup`, `--wait`,"
+        " `--image`, and on GKE `--machine`, `--queue` and `--priority`.",
         "--nodes 4 --time 2h",
     )
     job_command: values.ShellLine | None = _for_program(
@@ -669,6 +675,8 @@ class Settings(BaseSettings):
     # --- Run's own, which JOB_OPTIONS may have as well
     job_name: values.JobName | None = _option("Run --name", "train")
     job_nodes: values.Count | None = _option("Run --nodes", "2", only_with=_ALL_BUT_RAY)
+    job_gpus: values.Count | None = _option("Run --gpus", "1", only_with=_IN_PARTS)
+    job_array: ArrayText | None = _option("Run --array", "0-63", only_with=_IN_PARTS)
     job_time: values.Seconds | None = _option("Run --time", "12h")
     job_restarts: values.Nodes = _option("Run --restarts", "3", 0)
     job_restart_on: values.JobRestartWord | None = _option("Run --restart-on", "any")
@@ -677,7 +685,7 @@ class Settings(BaseSettings):
     )
     job_wait: values.Seconds | None = _option("Run --wait", "12h")
     job_image: values.Image | None = _option(
-        "Run --image", "nvcr.io/nvidia/pytorch:25.01-py3", only_with=_ALL_BUT_RAY
+        "Run --image", "nvcr.io/nvidia/pytorch:25.01-py3", only_with=(Orchestrator.NONE, *_GKE)
     )
     job_machine: values.MachineOrGpu | None = _option(
         "Run --machine", "a3-highgpu-8g", only_with=_GKE

@@ -53,6 +53,8 @@ _BY_TFVARS: Final = {
     "machine_type": "VM_TYPE",
     "target_size": "INSTANCE_COUNT",
     "node_count": "INSTANCE_COUNT",
+    "disk_size_gb": "DISK_SIZE_GB",
+    "disk_type": "DISK_TYPE",
 }
 _MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 _IDENTIFIES: Final = frozenset(
@@ -260,6 +262,8 @@ def _of_terraform(env_file: Path, text: str) -> Problem:
     known = [f"{name}={value}" for name, value in named if once.count(name) == 1]
     known += ["ORCHESTRATOR_TYPE=gke"] if re.search(r"\bnode_pools\b", code) else []
     write = f"write {' '.join(known)} to an env.list, a line each" if known else "write an env.list"
+    if "VM_TYPE" not in once:
+        write += ", with VM_TYPE=a3-highgpu-8g for `create a3`, or what you want"
     return _bad_line(
         f"{shorten(str(env_file))} is a file of Terraform's, as ai-infra-cluster-provisioning had",
         "an env.list says what to make: NAME=value lines with the names of settings",

@@ -78,11 +78,12 @@ _RETIRED: Final[Mapping[str, tuple[str, str]]] = {
     **{
         name: (_OF_PREDECESSOR, f"use {instead}")
         for name, instead in (
-            ("GCS_PATH", "TERRAFORM_GCS_PATH"),
-            ("COPY_DIR_PATH", "VM_LOCALFILE_DEST_PATH"),
-            ("STARTUP_SCRIPT", "STARTUP_COMMAND, or a script in the copied folder"),
+            ("GCS_PATH", "TERRAFORM_GCS_PATH={}"),
+            ("COPY_DIR_PATH", "VM_LOCALFILE_DEST_PATH={}"),
+            ("STARTUP_SCRIPT", "STARTUP_COMMAND={}, or a script in the copied folder"),
             ("STARTUP_SCRIPT_PATH", "STARTUP_COMMAND, or a script in the copied folder"),
             ("SETUP_RAY", "ORCHESTRATOR_TYPE=ray"),
+            ("SLURM_NODE_COUNT_STATIC", "INSTANCE_COUNT"),
             ("GKE_NODE_COUNT", "GKE_MIN_NODE_COUNT and GKE_MAX_NODE_COUNT"),
             ("CUSTOM_NODE_POOL", "GKE_NODE_POOLS"),
         )
@@ -127,7 +128,9 @@ _WITHOUT_SUCCESSOR: Final[Mapping[str, str]] = {
     "CLEANUP_ON_EXIT": "run Destroy instead: a cluster outlives the container",
     "KUBERNETES_SETUP_CONFIG": "remove it: what GKE needs is set up automatically",
 }
-_SLURM: Final = "remove it: Slurm is not supported"
+_SLURM: Final = (
+    "remove it: with ORCHESTRATOR_TYPE=slurm, the nodes are the VMs of INSTANCE_COUNT, all the time"
+)
 
 # Variables of other programs whose names look like settings: CI systems, OpenStack, images of
 # language runtimes. Slurm sets many variables in its jobs.
@@ -234,7 +237,7 @@ NAME_PREFIX | Cluster Toolkit | DEPLOYMENT_NAME?
 ZONE | Ray | AVAILABILITY_ZONE?
 ZONE | gcloud | LOCATION?
 SERVICE_ACCOUNT | Cluster Toolkit | SERVICE_ACCOUNT_EMAIL?
-ORCHESTRATOR_TYPE | | ORCHESTRATOR?
+ORCHESTRATOR_TYPE | | ORCHESTRATOR? SCHEDULER?
 SUBNETWORK | gcloud | SUBNET?
 ENABLE_EXTERNAL_IP | Cluster Toolkit | ENABLE_PUBLIC_IPS DISABLE_PUBLIC_IPS!
 ENABLE_EXTERNAL_IP | gcloud | NO_ADDRESS!
@@ -296,7 +299,7 @@ def misnomer(
         return _of_synonym(name, synonym, value, is_ours=is_ours, is_set=synonym.setting in given)
     what, (why, fix) = "is no longer supported: it would be ignored", _RETIRED.get(name, ("", ""))
     gone = _WITHOUT_SUCCESSOR.get(name)
-    if name.startswith("SLURM_") and not _SLURM_RUNTIME.match(name):
+    if not fix and name.startswith("SLURM_") and not _SLURM_RUNTIME.match(name):
         gone = _SLURM
     if gone:
         what = "is no longer supported and has no replacement: it would be ignored"

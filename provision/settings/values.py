@@ -146,17 +146,6 @@ def _disk_type(text: str) -> DiskType:
     return DiskType(parsing.choice(DiskType)(text))
 
 
-def _orchestrator(text: str) -> Orchestrator:
-    if text.lower() == "slurm":
-        raise InvalidValueError(
-            "is not supported",
-            "Google's Cluster Toolkit is for Slurm:"
-            " https://cloud.google.com/cluster-toolkit/docs/overview",
-            fix=f"<{', '.join(Orchestrator)}>",
-        )
-    return Orchestrator(parsing.choice(Orchestrator, ORCHESTRATORS_BY_OTHER_NAMES)(text))
-
-
 def _bucket(text: str) -> str:
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]", text) or any(
         len(part) not in range(1, 64) for part in text.split(".")
@@ -606,7 +595,9 @@ GkeVersion = Annotated[
 ]
 
 ActionWord = Annotated[Action, BeforeValidator(parsing.choice(Action, ACTIONS_BY_OTHER_NAMES))]
-OrchestratorWord = Annotated[Orchestrator, BeforeValidator(_orchestrator)]
+OrchestratorWord = Annotated[
+    Orchestrator, BeforeValidator(parsing.choice(Orchestrator, ORCHESTRATORS_BY_OTHER_NAMES))
+]
 NetworkWord = Annotated[NetworkConfig, BeforeValidator(parsing.choice(NetworkConfig))]
 DiskTypeWord = Annotated[DiskType, BeforeValidator(_disk_type)]
 PriceWord = Annotated[PriceList, BeforeValidator(parsing.choice(PriceList))]

@@ -16,7 +16,7 @@ from provision.catalogue import fabrics, gcsfuse, gke_versions, machines, names,
 from provision.catalogue.fabrics import Fabric
 from provision.documents.topology import BootImage
 from provision.settings.candidates import Site
-from provision.settings.choices import NetworkConfig
+from provision.settings.choices import NetworkConfig, called
 from provision.spec import pools, ranges
 from provision.spec.networks import ExistingNetwork
 from provision.spec.outbound import Outbound
@@ -211,7 +211,7 @@ class Image:
 
 @dataclass(frozen=True, kw_only=True)
 class VmSpec(ClusterSpec):
-    """A group of VMs, with or without Ray."""
+    """A group of VMs, alone or with Ray or Slurm."""
 
     group: Pool
     network: NetworkConfig  # the networks that they use
@@ -230,6 +230,13 @@ class VmSpec(ClusterSpec):
     secure_boot: bool  # whether they load signed drivers alone
     os_updates: bool  # whether they install updates of their image while nothing runs
     ray_version: str | None  # the version of Ray; None for no Ray cluster
+    # the partition of Slurm that is named by their machines; None for no Slurm cluster
+    slurm_partition: str | None
+
+    @property
+    def called(self) -> str:
+        """What people call it."""
+        return called("ray" if self.ray_version else "slurm" if self.slurm_partition else "none")
 
     @property
     def pools(self) -> tuple[Pool, ...]:
@@ -246,10 +253,15 @@ class VmSpec(ClusterSpec):
         return self.network.makes
 
     @property
-    def closes_ray(self) -> bool:
-        """Whether firewall rules leave Ray's ports to the VMs' account, which is theirs alone."""
-        is_ours = self.existing is None and self.service_account != "default"
-        return self.ray_version is not None and is_ours
+    def closed_ports(self) -> tuple[names.DerivedName, ...]:
+        """The firewall rules that leave Ray's or Slurm's ports to the VMs' account alone."""
+        if self.existing is not None or self.service_account == "default":
+            return ()
+        if self.ray_version is not None:
+            return names.FIREWALL_RAY_ALLOW, names.FIREWALL_RAY_DENY
+        if self.slurm_partition is not None:
+            return names.FIREWALL_SLURM_ALLOW, names.FIREWALL_SLURM_DENY
+        return ()
 
     @property
     def boot_image(self) -> Image:
@@ -393,7 +405,14 @@ def vms(settings: Settings) -> VmSpec:
         secure_boot=settings.secure_boot,
         os_updates=settings.os_updates,
         ray_version=settings.ray_version if settings.is_ray else None,
+        slurm_partition=_partition(settings.vm_type) if settings.is_slurm else None,
     )
+
+
+def _partition(machine_type: str) -> str:
+    """The family of the machines, such as "a3-highgpu"."""
+    known = machines.family(machine_type)
+    return known.name if known else machine_type.rpartition("-")[0] or machine_type
 
 
 def _image(settings: Settings) -> Image:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from provision.catalogue import names
+from provision.catalogue import machines, names
 from provision.codes import Code
 from provision.documents import json_object
 from provision.errors import SettingsError
 from provision.settings import pairs
 from provision.settings.choices import KIND, Priority, RestartOn, asking_for
 from provision.settings.gke import LOCAL_QUEUE
+from provision.settings.job_options import MOST_TASKS, JobArray
 from provision.settings.storage import JobMount
 from provision.spec import packages, pools
 
@@ -42,6 +44,9 @@ class JobSpec:
     name: str  # its name without the number that it gets
     command: tuple[str, ...]  # the program and its arguments; no shell reads them
     nodes: int | None = None  # how many machines; None for as many as the cluster's kind gives
+    gpus: int | None = None  # how many GPUs of each of them; None for all, on whole machines
+    # its tasks, each on one machine or a part of it; None for one program on all at once
+    array: JobArray | None = None
     restarts: int = 0  # how often it is begun again after a failure
     # after which failures of its own; None for those of a program that had run for a while
     restart_on: RestartOn | None = None
@@ -75,7 +80,6 @@ def of(  # noqa: PLR0913 - what the command line says
 ) -> JobSpec:
     """The job that settings and a command line ask for."""
     _require_once(env, secrets)
-    _require_ray(settings, ray=ray, restart_on=settings.job_restart_on)
     line = settings.job_command
     words = tuple(command) or (("/bin/bash", "-c", line) if line else ())
     if not words:
@@ -86,10 +90,12 @@ def of(  # noqa: PLR0913 - what the command line says
             fix="write it behind --, as in: Run -- torchrun train.py; or set JOB_COMMAND",
             setting="JOB_COMMAND",
         )
-    return JobSpec(
+    spec = JobSpec(
         name=settings.job_name or name_of(line.split() if line and not command else words),
         command=words,
         nodes=settings.job_nodes,
+        gpus=settings.job_gpus,
+        array=settings.job_array,
         restarts=settings.job_restarts,
         restart_on=settings.job_restart_on,
         seconds=settings.job_time,
@@ -102,6 +108,7 @@ def of(  # noqa: PLR0913 - what the command line says
         priority=settings.job_priority,
         ray=ray,
     )
+    return _judged(settings, spec)
 
 
 def again(  # noqa: PLR0913, PLR0917 - what it was, and what is said in place of that
@@ -140,6 +147,8 @@ def again(  # noqa: PLR0913, PLR0917 - what it was, and what is said in place of
         name=chosen("name", name.rpartition("-")[0] or "job"),
         command=packages.wrapped(tuple(command) or packages.bare(before), setup, image or ""),
         nodes=chosen("nodes", whole(asked.get("nodes"))),
+        gpus=chosen("gpus", whole(asked.get("gpus"))),
+        array=chosen("array", array_of(asked)),
         restarts=chosen("restarts", whole(asked.get("restarts")) or 0),
         restart_on=chosen("restart_on", one_of(RestartOn, "restart_on")),
         seconds=chosen("time", whole(asked.get("seconds"))),
@@ -156,8 +165,16 @@ def again(  # noqa: PLR0913, PLR0917 - what it was, and what is said in place of
         commit=text(asked.get("commit")),
         files=text(asked.get("files")),
     )
-    _require_ray(settings, ray=spec.ray, restart_on=spec.restart_on)
-    return spec
+    return _judged(settings, spec)
+
+
+def array_of(asked: Mapping[str, Any]) -> JobArray | None:
+    """The tasks of a job that was asked for; None for a job without them."""
+    found = json_object.inner(asked.get("array"))
+    first, last, most = (json_object.whole(found.get(it)) for it in ("first", "last", "most"))
+    if first is None or last is None or not 0 <= first <= last <= MOST_TASKS:
+        return None
+    return JobArray(first, last, most)
 
 
 def referred(asked: Mapping[str, Any]) -> dict[str, str]:
@@ -185,11 +202,14 @@ def _said(mount: Mapping[str, Any]) -> str:
 def _mounts(settings: Settings, said: Sequence[str], *, ray: bool) -> tuple[JobMount, ...]:
     """The buckets that are named so, each at a path of its own."""
     found: list[JobMount] = []
-    if said and (settings.is_ray or ray):
+    if said and (settings.is_ray or settings.is_slurm or ray):
+        on_ray = settings.is_ray or ray
         raise SettingsError(
-            "--mount has no effect on Ray",
+            f"--mount has no effect {'on Ray' if on_ray else f'with {settings.kind_words}'}",
             code=Code.WITHOUT_EFFECT,
-            why="its tasks run on any machine, in processes that are no job's",
+            why="its tasks run on any machine, in processes that are no job's"
+            if on_ray
+            else "what Slurm begins is the job's own user from the first, and only root can mount",
             fix=f"GCS_MOUNT_LIST={said[0].removesuffix(':ro')}, and Create"
             + ("" if ray else " --replace-vms"),
             setting="--mount",
@@ -260,9 +280,9 @@ def _secrets(settings: Settings, named: Mapping[str, str]) -> tuple[Secret, ...]
     return tuple(found)
 
 
-def _require_ray(settings: Settings, *, ray: bool, restart_on: RestartOn | None) -> None:
-    """See that a job of Ray's is one where it can be, and asks for nothing that it can't have."""
-    if ray and not settings.is_gke:
+def _judged(settings: Settings, spec: JobSpec) -> JobSpec:
+    """A job with the machines that its parts have, if it asks for nothing that it can't have."""
+    if spec.ray and not settings.is_gke:
         raise SettingsError(
             f"--ray has no effect with {settings.kind_words}",
             code=Code.WITHOUT_EFFECT,
@@ -271,14 +291,29 @@ def _require_ray(settings: Settings, *, ray: bool, restart_on: RestartOn | None)
             + ("" if settings.is_ray else f", or take {asking_for('ray')} for Ray on VMs"),
             setting=KIND,
         )
-    if ray and restart_on is RestartOn.LOST:
+    in_parts = "--array" if spec.array else "--gpus" if spec.gpus else ""
+    is_lost = spec.restart_on is RestartOn.LOST
+    if spec.ray and (in_parts or is_lost):
         raise SettingsError(
-            "--restart-on lost has no effect with --ray",
+            f"{in_parts or '--restart-on lost'} has no effect with --ray",
             code=Code.WITHOUT_EFFECT,
-            why="KubeRay begins a job again after any failure",
-            fix="remove it, or --restarts as well",
-            setting="--restart-on",
+            why="there a job's tasks say what they need: num_gpus"
+            if in_parts
+            else "KubeRay begins a job again after any failure",
+            fix="remove it" + ("" if in_parts else ", or --restarts as well"),
+            setting=in_parts or "--restart-on",
         )
+    if spec.array and spec.nodes not in {None, 1}:
+        raise SettingsError(
+            f"--array does not go together with --nodes {spec.nodes}",
+            code=Code.INVALID_COMMAND_LINE,
+            why="each task is one machine or a part of it",
+            fix="--nodes 1, or remove --array",
+            setting="--array",
+        )
+    # Who asks for a part of a machine means one, and not that part of all.
+    is_one = spec.nodes is None and (spec.array or spec.gpus)
+    return replace(spec, nodes=1) if is_one else spec
 
 
 def is_same(spec: JobSpec, files: str, name: str, asked: Mapping[str, Any]) -> bool:
@@ -297,6 +332,8 @@ def is_same(spec: JobSpec, files: str, name: str, asked: Mapping[str, Any]) -> b
         "seconds": spec.seconds,
         "restarts": spec.restarts,
         "restart_on": spec.restart_on or "",
+        "gpus": spec.gpus,
+        "array": spec.array and asdict(spec.array),
         **({"nodes": spec.nodes} if spec.nodes else {}),
     }
     has_same = {it.name: it.resource for it in spec.secrets} == referred(asked)
@@ -314,7 +351,10 @@ def require_possible(spec: JobSpec, settings: Settings) -> None:
     is_gke = settings.is_gke
     made = pools.of(settings) if is_gke else [pools.group(settings)]
     meant = chosen(spec.machine, [(it, it.machine_type, it.gpu_type or "") for it in made])
-    pool = max(meant, key=lambda it: it.size.most)
+    largest = max(meant, key=lambda it: it.gpus)
+    require_gpus(spec, largest.machine_type, largest.gpus)
+    fitting = (it for it in meant if it.gpus >= (spec.gpus or 0))
+    pool = max(fitting, key=lambda it: it.size.most)
     if (spec.nodes or 1) > pool.size.most:
         raise SettingsError(
             f"The job wants {spec.nodes or 1} machines, and {pool.name} gets {pool.size.most}",
@@ -323,6 +363,8 @@ def require_possible(spec: JobSpec, settings: Settings) -> None:
             + (", GKE_MAX_NODE_COUNT or GKE_NODE_POOLS" if is_gke else ""),
             setting="--nodes",
         )
+    if is_gke:
+        require_network(spec, pool.machine_type, pool.gpus)
     names = [LOCAL_QUEUE, *(it.name for it in settings.kueue_queues or ())]
     require_offered(
         spec, queues=names if settings.enable_kueue else [], ray=settings.enable_ray_operator
@@ -347,6 +389,30 @@ def chosen(machine: str | None, offered: Sequence[tuple[_Pool, str, str]]) -> li
             setting="--machine",
         )
     return found
+
+
+def require_gpus(spec: JobSpec, machine_type: str, gpus: int) -> None:
+    """See that a machine has as many GPUs as a job wants of each."""
+    if (spec.gpus or 0) > gpus:
+        raise SettingsError(
+            f"The job wants {spec.gpus} GPUs of each machine, and {machine_type} has {gpus}",
+            why="what it can't have it would wait for without end",
+            fix=f"--gpus {gpus}, and --nodes for more of them" if gpus else "remove --gpus",
+            setting="--gpus",
+        )
+
+
+def require_network(spec: JobSpec, machine_type: str, gpus: int) -> None:
+    """See that parts of nodes that are to work together can: their GPUs have no network there."""
+    machine = machines.lookup(machine_type)
+    is_part = spec.gpus is not None and spec.gpus < gpus
+    if is_part and (spec.nodes or 1) > 1 and machine and machine.gpu_network:
+        raise SettingsError(
+            f"The job wants {spec.gpus} of the {gpus} GPUs of {spec.nodes} nodes",
+            why=f"on GKE the network of the GPUs of {machine_type} is that of one pod on each node",
+            fix=f"--gpus {gpus}, or --nodes 1",
+            setting="--gpus",
+        )
 
 
 def require_offered(spec: JobSpec, *, queues: Sequence[str], ray: bool) -> None:
@@ -379,7 +445,12 @@ def require_offered(spec: JobSpec, *, queues: Sequence[str], ray: bool) -> None:
 def name_of(words: Sequence[str]) -> str:
     """A name for a job: that of the script that it runs, or of the program."""
     # The line of a shell is one word.
-    own = [it for word in words for it in word.split() if not it.startswith("-")]
+    parts = [it for word in words for it in word.split()]
+    for program, option in itertools.pairwise(parts):
+        if option == "-c" and re.fullmatch(r"python[0-9.]*", PurePath(program).name):
+            parts = [program]  # what follows is code, and names nothing
+            break
+    own = [it for it in parts if not it.startswith("-")]
     named = [PurePath(word).name for word in own] or ["job"]
     script = next((it for it in named if it.endswith((".py", ".sh"))), "")
     told = script or next((it for it in named if it not in _LAUNCHERS), named[0])

@@ -185,6 +185,11 @@ class Group:
         """What to call its VMs in messages."""
         return f"nodes of {self.pool}" if self.pool else "VMs"
 
+    def that_run(self, count: int) -> str:
+        """How many of its VMs run: "0 of 1 VM runs"."""
+        one = f"node of {self.pool} runs" if self.pool else "VM runs"
+        return f"{count} of {self.size} {one if self.size == 1 else f'{self.members} run'}"
+
     @property
     def called(self) -> str:
         """What to call the group itself in messages."""

@@ -74,7 +74,7 @@ def _of_kind(spec: ClusterSpec) -> tuple[str, Iterator[Door]]:
         case GkeSpec():
             return "GKE cluster", _doors_of_gke(spec)
         case VmSpec():
-            return "Ray cluster" if spec.ray_version else "VM group", _doors_of_vms(spec)
+            return spec.called, _doors_of_vms(spec)
         case _:
             # A kind of another type fails in its first test, and shows nothing that is half true.
             raise NotImplementedError(type(spec))

@@ -13,6 +13,7 @@ gs://BUCKET/[FOLDER/]NAME_PREFIX-deployment/
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import copy
 import dataclasses
@@ -57,6 +58,8 @@ LOG: Final = Stored("logs/{}.log", Writer.PROGRAM, objects.text, largest=2**30, 
 _SETTINGS: Final = Stored("{}", Writer.PEOPLE, objects.text, part=".+")
 """An env.list, or a team's defaults, in any bucket."""
 _LOGS: Final = LOG.start()
+_AT_ONCE: Final = 8
+"""Objects that are read side by side: a job may have a thousand tasks, each with its own."""
 _BUCKET: Final = "the bucket"
 _LISTED: Final = "what is listed"
 """What is known beside single objects."""
@@ -396,8 +399,10 @@ class StateFolder:
 
     def all(self, kept: Stored[T | None], *parts: str) -> dict[str, T]:
         """All objects of one form, by the last part of their names."""
-        read = ((name, self.read(kept, *parts, name)) for name in self.names(kept, *parts))
-        return {name: found for name, found in read if found is not None}
+        names = list(self.names(kept, *parts))
+        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+            read = pool.map(lambda name: self.read(kept, *parts, name), names)
+            return {name: it for name, it in zip(names, read, strict=True) if it is not None}
 
     def names(self, kept: Stored[Any], *parts: str, first: str = "") -> list[str]:
         """The last parts of the names of all objects of one form, in order.

@@ -104,6 +104,7 @@ class Plan:
     # what happens, by what people call the resources, what matters most first
     nouns: tuple[Count, ...] = ()
     staying: int = 0  # VMs of groups that the plan leaves in their place
+    coming: int = 0  # VMs by which those groups grow
     grants: tuple[Grant, ...] = ()  # the roles that accounts have after the plan
     # VMs that end in a group of flex start and that nothing in the plan requests again
     emptied: int = 0
@@ -116,7 +117,12 @@ class Plan:
     @property
     def is_empty(self) -> bool:
         """Whether the plan has no changes at all."""
-        return not (self.add or self.change or self.destroy or self.imported or self.outputs)
+        return not (self.matters or self.outputs)
+
+    @property
+    def matters(self) -> bool:
+        """Whether more changes than outputs, which nobody sees until they are read."""
+        return bool(self.counts or self.imported)
 
 
 def read(document: Mapping[str, Any]) -> Plan:
@@ -140,7 +146,7 @@ def read(document: Mapping[str, Any]) -> Plan:
         else:
             found += _losses(resource)
     outputs = document.get("output_changes", {})
-    staying = _staying(document)
+    staying, coming = _staying(document)
     mounted = [_mounted(loss, staying) for loss in found]
     return Plan(
         add=add,
@@ -162,6 +168,7 @@ def read(document: Mapping[str, Any]) -> Plan:
         replaced_too=tuple(moves.replaced_too(document)),
         nouns=tuple(sorted(nouns.values(), key=lambda one: resources.place(one.noun))),
         staying=staying,
+        coming=coming,
         grants=tuple(_grants(document)),
         emptied=moves.emptied(document),
         unbinds=moves.unbinds(document),
@@ -196,17 +203,22 @@ def _count(nouns: dict[str, Count], type_: str, actions: Sequence[str]) -> None:
     )
 
 
-def _staying(document: Mapping[str, Any]) -> int:
-    """The VMs of groups that are neither replaced nor deleted, without those that a change ends."""
-    count = 0
+def _staying(document: Mapping[str, Any]) -> tuple[int, int]:
+    """The VMs of groups that are neither replaced nor deleted, and those by which they grow.
+
+    Without those that a change ends.
+    """
+    count = more = 0
     for resource in document.get("resource_changes", []):
         if resource["type"] == resources.GROUP.type:
             change = resource["change"]
             if "delete" not in change["actions"]:
                 before, after = change.get("before") or {}, change.get("after") or {}
                 sizes = [before.get("target_size") or 0, after.get("target_size")]
-                count += min(size for size in sizes if isinstance(size, int))
-    return count
+                known = [size for size in sizes if isinstance(size, int)]
+                count += min(known)
+                more += (known[-1] - known[0]) * (known[-1] > known[0] and bool(before))
+    return count, more
 
 
 def _existing(

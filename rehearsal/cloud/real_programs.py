@@ -164,14 +164,12 @@ def refusal(wanted: int, image: str, *, on_ray: bool) -> str:
 
 
 def begin(wanted: Wanted, folder: Path) -> str:
-    """Begin an attempt; the key by which it is found. An earlier attempt's folders are kept.
+    """Begin an attempt; the key by which it is found. Folders that are there are kept.
 
     Raises:
         OSError: This machine can't.
         tarfile.TarError: The folder can't be unpacked.
     """
-    if wanted.attempt == 1:
-        shutil.rmtree(folder, ignore_errors=True)
     key = uuid.uuid4().hex
     _ATTEMPTS[key] = Attempt(wanted, folder)
     return key

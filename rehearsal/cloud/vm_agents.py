@@ -7,7 +7,8 @@ in Cloud Storage.
 What the agents of VMs say of themselves, and agree on, in the folder that they share.
 
 The real ones write all the time. Here the objects are brought up to date when somebody asks for
-them: a member for each VM whose agent runs, with a heartbeat each minute, and the roster of those.
+them: a member for each VM whose agent runs, with a heartbeat each minute, the roster of those, and
+what the head of a Slurm says of its nodes.
 
 VMs that power themselves off: all of a group were idle for as long as their configuration says.
 
@@ -25,7 +26,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from rehearsal.cloud import compute, vm_documents, vm_jobs
+from rehearsal.cloud import compute, vm_documents, vm_jobs, vm_queue
 from rehearsal.cloud.compute import fleet, startup_told
 from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE
 from rehearsal.cloud.facts import bandwidths
@@ -124,7 +125,7 @@ _BEAT = 60.0
 """Seconds between heartbeats."""
 _GONE = 200.0
 """Seconds without one after which the others take a VM for gone."""
-_OURS = re.compile(r"(?P<folder>.+-deployment)/vms/(?:roster\.json|members/.*)")
+_OURS = re.compile(r"(?P<folder>.+-deployment)/vms/(?:roster\.json|members/.*|slurm/nodes\.json)")
 
 
 def agree(service: Service) -> Service:
@@ -193,6 +194,7 @@ def _agree_in(request: Request, store: Store, bucket: str, folder: str) -> None:
                 living[name] = member
         elif name not in living:
             objects.delete(plain, store, bucket, found["name"])
+    _queue(request, store, bucket, scene)
     size = vm_documents.size(vm_documents.read(store, bucket, f"{folder}/vms/group.json"))
     if size is None:  # nobody has said it so that an agent could read it: what is decided stays
         return
@@ -204,6 +206,52 @@ def _agree_in(request: Request, store: Store, bucket: str, folder: str) -> None:
         generation = before["generation"] + 1 if seats else 1
         document = {"nnodes": size, "generation": generation, "members": members}
         _write(request, store, bucket, f"{folder}/vms/roster.json", document)
+
+
+def _queue(request: Request, store: Store, bucket: str, scene: vm_jobs.Scene) -> None:
+    """Say what Slurm has: the first of its VMs leads, and drains those whose GPUs complain."""
+    up = [
+        vm
+        for _, vm in sorted(scene.vms.items())
+        if startup_told.has_slurm(vm) and startup_told.has_done(vm, "slurm", request.now)
+    ]
+    if not up:
+        return
+    nodes, has = [], {vm["name"]: int(startup_told.gpu_check(vm).get("gpus") or 0) for vm in up}
+    in_use = _in_use(store, bucket, scene.folder.removesuffix("vms/"), has)
+    for vm in up:
+        gpus, used = has[vm["name"]], in_use[vm["name"]]
+        bad = vm_jobs.complaints(scene, vm["name"])
+        free = "draining" if used and bad else "drained" if bad else "idle"
+        state = free if bad or not used else "allocated" if used == gpus else "mixed"
+        node = {"name": vm["name"], "state": state, "reason": "; ".join(bad)}
+        nodes.append(node | {"gpus": gpus, "gpus_in_use": used})
+    name = f"{scene.folder}slurm/nodes.json"
+    before = vm_documents.read(store, bucket, name)
+    said = {"head": up[0]["name"], "nodes": nodes}
+    if before | said != before or request.now - before["at"] >= _BEAT * request.rate:
+        _write(request, store, bucket, name, {"at": request.now, **said})
+
+
+def _in_use(store: Store, bucket: str, folder: str, has: dict[str, int]) -> dict[str, int]:
+    """How many of the GPUs of each VM jobs have; tasks take the first that are free."""
+
+    def read(name: str) -> dict[str, Any]:
+        return vm_documents.read(store, bucket, f"{folder}{name}")
+
+    used = dict.fromkeys(has, 0)
+    for it in vm_documents.wanted(read("jobs/index.json")):
+        course = read(f"vms/jobs/{it['name']}/course.json")
+        if course.get("state") != "running":
+            continue
+        part = read(f"jobs/{it['name']}.json").get("gpus")
+        for vm in (node["name"] for node in course["nodes"] if node["name"] in has):
+            used[vm] = min(has[vm], used[vm] + (part or has[vm]))
+        for _ in range((course.get("tasks") or {}).get("running", 0)):
+            free = (vm for vm in has if used[vm] + (part or has[vm]) <= has[vm])
+            if (vm := next(free, None)) is not None:
+                used[vm] += part or has[vm]
+    return used
 
 
 def _beat(vm: Resource, now: float) -> bytes:
@@ -290,7 +338,7 @@ def _power_off(request: Request, store: Store, group: str) -> None:
     for vm in found.values():
         told = vm["_startup"]
         where = startup_told.shared_folder(vm)
-        jobs = vm_jobs.quiet_since(store, where) if where else 0.0
+        jobs = vm_queue.quiet_since(store, where) if where else 0.0
         if jobs is None:
             return
         started = told["begins"] + startup_told.length(told["skipped"]) * told["pace"]

@@ -1,8 +1,4 @@
-"""Jobs on the VMs of a group: what their agents make of the folder `jobs/`.
-
-The real ones look all the time. Here the course of a group's jobs is brought up to date when
-somebody asks for anything in Cloud Storage: one job after the other, on all of its VMs at once. A
-VM whose account may not read the folder hears of nothing.
+"""How a job goes on the VMs that it has; which one has which when: `vm_queue`.
 
 What a VM answers to a task: a look at itself, its part in a measurement, or that it is sealed.
 
@@ -13,39 +9,36 @@ fabric, and plain sockets otherwise.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import re
+import shutil
 import tarfile
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.cloud import real_programs, secrets, vm_documents, vm_programs
-from rehearsal.cloud.compute import fleet, links, resources, startup_told
+from rehearsal.cloud.compute import links, resources, startup_told
 from rehearsal.cloud.compute.resources import INSTANCE, NETWORK
 from rehearsal.cloud.facts import bandwidths, machines
 from rehearsal.cloud.facts.machines import GpuNetwork
 from rehearsal.cloud.storage import buckets, objects
-from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rehearsal.cloud.compute.resources import Resource
     from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Reply, Request, Service
+    from rehearsal.cloud.wire import Request
 
 
 COLLECTION = "vms/jobs"
-_INDEX = re.compile(r"(?P<folder>.+-deployment)/jobs/index\.json")
-_OVER = frozenset({"succeeded", "failed", "cancelled"})
+OVER = frozenset({"succeeded", "failed", "cancelled"})
 _TOLD_TO_END = 143
 _LONG = 600.0
 """Seconds that a program has run whose failure is taken for none that comes back."""
 _NOT_FOUND = 127
 _NEVER_RUNS = (126, _NOT_FOUND)
-_LOST = "the VM {} was lost, or does not answer"
 _CANCELLED = "it was cancelled"
 _TIME_IS_OVER = "--time is over"
 _MEETING, _LOADING = 60.0, 300.0
@@ -53,45 +46,11 @@ _MEETING, _LOADING = 60.0, 300.0
 _BY_SOCKETS = re.compile(r"NCCL INFO Using network (Socket|IB)\b")
 
 
-def among(service: Service) -> Service:
-    """A service of Cloud Storage, in whose buckets VMs find jobs."""
+class Run:
+    """A job on VMs, or one of its tasks; `kept` is what is known of it beside its course.
 
-    def answer(request: Request, store: Store) -> Reply:
-        if request.method == "GET" and not request.arranged:
-            for _, group in list(store.list(COLLECTION)):
-                with contextlib.suppress(GoogleError):  # the bucket may be gone
-                    _Group(request, store, group).go_on()
-        reply = service(request, store)
-        made = reply.body if isinstance(reply.body, dict) else {}
-        found = _INDEX.fullmatch(str(made.get("name", "")))
-        if request.method in {"POST", "PUT"} and found:
-            where = {"bucket": made["bucket"], "folder": found["folder"]}
-            key = f"{where['bucket']} {where['folder']}"
-            if store.get(COLLECTION, key) is None:
-                store.put(COLLECTION, key, where | {"course": None})
-        return reply
-
-    return answer
-
-
-def quiet_since(store: Store, where: tuple[str, str]) -> float | None:
-    """Since when the VMs of a bucket's folder have had no job (Unix epoch, 0 if there was none).
-
-    None while there is one, or one waits.
+    `kept` has the bucket, the folder, and of a task its "index".
     """
-    bucket, folder = where
-
-    def read(name: str) -> dict[str, Any]:
-        return vm_documents.read(store, bucket, f"{folder}/{name}")
-
-    waits = vm_documents.wanted(read("jobs/index.json"))
-    if any(not read(f"vms/jobs/{it['name']}/course.json") for it in waits):
-        return None
-    return float(read("vms/job.json").get("since", 0.0))
-
-
-class _Group:
-    """The VMs of one folder, and the job that they are at."""
 
     def __init__(self, request: Request, store: Store, kept: Resource) -> None:
         self._request = request
@@ -99,64 +58,18 @@ class _Group:
         self._kept = kept
         self._bucket = kept["bucket"]
         self._folder = kept["folder"]
+        self._index: int | None = kept.get("index")
 
-    def go_on(self) -> None:
-        """Do all that is due."""
-        index = vm_documents.wanted(self._read("jobs/index.json"))
-        living = self._living()
-        if not living:
-            return
-        cancelled = {it["name"] for it in index if it["cancelled"]}
-        for name in cancelled:
-            if not self._is_over(name) and name != (self._kept["course"] or {}).get("name"):
-                gone = self._new(name, _CANCELLED) | {"state": "cancelled"}
-                self._write(f"vms/jobs/{name}/course.json", gone)
-        while True:
-            course = self._kept["course"] or self._next(index)
-            if course is None:
-                break
-            before = json.dumps(course)
-            course = self._followed(course, living, cancelled=course["name"] in cancelled)
-            self._keep(course)
-            if course["state"] not in _OVER and json.dumps(course) == before:
-                break
-        self._store.put(COLLECTION, f"{self._bucket} {self._folder}", self._kept)
-
-    def _living(self) -> list[tuple[int, Resource]]:
-        """The VMs that hear of jobs, with their ranks."""
-        roster = vm_documents.seats(self._read("vms/roster.json"))
-        ranks = {it["name"]: it["rank"] for it in roster}
-        found = [
-            (ranks[vm["name"]], vm)
-            for _, vm in self._store.list(INSTANCE.stored)
-            if vm["name"] in ranks
-            and startup_told.shared_folder(vm) == (self._bucket, self._folder)
-            and fleet.agent_works(self._store, vm, self._request.now)
-            and any(
-                buckets.may_read(
-                    self._store,
-                    self._bucket,
-                    f"serviceAccount:{it['email']}",
-                    f"{self._folder}/jobs/index.json",
-                )
-                for it in vm.get("serviceAccounts") or []
-            )
-        ]
-        return sorted(found, key=lambda one: one[0])
-
-    def _next(self, index: list[Resource]) -> Resource | None:
-        names = (it["name"] for it in index if not self._is_over(it["name"]))
-        name = next(names, None)
-        return None if name is None else self._new(name, "the VMs get ready")
-
-    def _new(self, name: str, why: str) -> Resource:
+    def new(self, name: str, why: str) -> Resource:
+        """The course of a job of which nothing has begun."""
         began = {"attempt": 0, "failures": 0, "nodes": [], "began": None, "ends": None}
         told: Resource = {"failure": None, "events": [], "since": self._request.now}
         return {"name": name, "state": "waiting", "why": why, **began, **told}
 
-    def _followed(
+    def followed(
         self, course: Resource, living: list[tuple[int, Resource]], *, cancelled: bool
     ) -> Resource:
+        """Its course by now; `living`: of one that runs all VMs, else those that it can have."""
         if course["state"] == "running":
             follow = self._really if self._kept["real"] else self._running
             return follow(course, living, cancelled=cancelled)
@@ -166,10 +79,11 @@ class _Group:
             pause = min(300.0, 10.0 * 2 ** min(course["failures"] - 1, 5))
             if self._request.now < course["since"] + pause * self._request.rate:
                 return course | {"why": f"it begins again {pause:.0f} s after its last failure"}
-        spec = self._read(f"jobs/{course['name']}.json")
-        group = self._read("vms/roster.json")["nnodes"]
+        spec = self.read(f"jobs/{course['name']}.json")
+        group = self.read("vms/roster.json")["nnodes"]
         # Through Ray a program runs on the head alone, here the first, and its tasks anywhere.
-        wanted = 1 if startup_told.has_ray(living[0][1]) else spec["nodes"] or group
+        on_ray = bool(living) and startup_told.has_ray(living[0][1])
+        wanted = 1 if on_ray else spec["nodes"] or group
         if len(living) < wanted:
             return course | {"why": f"{len(living)} of {wanted} VMs are there"}
         nodes = [
@@ -191,7 +105,7 @@ class _Group:
         denied = denied or self._shut(spec.get("mounts") or [], living[0][1])
         if denied:
             return self._failed(course | started, spec, 0, None, denied, [], final=True)
-        self._begin(spec, number, wanted, on_ray=startup_told.has_ray(living[0][1]))
+        self._begin(spec, number, [it["name"] for it in nodes], on_ray=on_ray)
         return course | started | {"began": began, "ends": ends, "since": begins, "failure": None}
 
     def _shut(self, mounts: list[Resource], vm: Resource) -> str:
@@ -214,18 +128,25 @@ class _Group:
                 )
         return ""
 
-    def _begin(self, spec: Resource, attempt: int, nodes: int, *, on_ray: bool) -> None:
+    def _begin(self, spec: Resource, attempt: int, vms: list[str], *, on_ray: bool) -> None:
         """Begin the programs of an attempt, if they are really run."""
         place = self._request.place
         is_wanted = real_programs.SCENARIO in self._request.scenarios and place is not None
-        why_not = real_programs.refusal(nodes, spec["image"], on_ray=on_ray)
+        why_not = real_programs.refusal(len(vms), spec["image"], on_ray=on_ray)
         self._kept["real"] = ""
         self._kept["untried"] = why_not if is_wanted else "" if why_not else real_programs.HINT
         if why_not or not is_wanted or place is None:
             return
         name, archive = spec["name"], self._archive(spec)
-        wanted = real_programs.Wanted(name, attempt, spec["command"], nodes, spec["env"], archive)
-        folder = place / real_programs.PLACE / self._folder.rpartition("/")[2] / name
+        env, folder = (
+            spec["env"],
+            place / real_programs.PLACE / self._folder.rpartition("/")[2] / name,
+        )
+        if attempt == 1 and self._index in {None, (spec.get("array") or {}).get("first")}:
+            shutil.rmtree(folder, ignore_errors=True)
+        if self._index is not None:  # tasks share the folder of their VM
+            env, folder = env | {"JOB_INDEX": str(self._index)}, folder / vms[0]
+        wanted = real_programs.Wanted(name, attempt, spec["command"], len(vms), env, archive)
         try:
             self._kept["real"] = real_programs.begin(wanted, folder)
         except (OSError, tarfile.TarError) as error:
@@ -235,7 +156,7 @@ class _Group:
         self, course: Resource, living: list[tuple[int, Resource]], *, cancelled: bool
     ) -> Resource:
         """What comes of programs that are really run."""
-        spec = self._read(f"jobs/{course['name']}.json")
+        spec = self.read(f"jobs/{course['name']}.json")
         ran = real_programs.find(self._kept["real"])
         if ran is None:
             return self._failed(course, spec, 0, None, real_programs.GONE, [])
@@ -244,10 +165,11 @@ class _Group:
         if cancelled:
             ran.stop(_CANCELLED)
         elif lost:
-            ran.stop(_LOST.format(course["nodes"][lost[0]]["name"]))
+            ran.stop(f"the VM {course['nodes'][lost[0]]['name']} was lost, or does not answer")
         elif is_late and self._request.rate:
             ran.stop(_TIME_IS_OVER)
         is_over, said = ran.is_over, ran.said
+        self._kept["ran"] = ran.seconds
         for rank, text in enumerate(said):
             self._write_log(course, rank, text)
         if not is_over:
@@ -270,12 +192,15 @@ class _Group:
     def _running(
         self, course: Resource, living: list[tuple[int, Resource]], *, cancelled: bool
     ) -> Resource:
-        spec = self._read(f"jobs/{course['name']}.json")
+        spec = self.read(f"jobs/{course['name']}.json")
         files = vm_programs.files_of(self._archive(spec))
-        done = vm_programs.course(spec["command"], files, spec["name"], "", self._kept["untried"])
+        command = vm_programs.of_task(spec["command"], self._index)
+        done = vm_programs.course(command, files, spec["name"], "", self._kept["untried"])
         now, rate = self._request.now, self._request.rate
+        so_far = (now - self._kept["begins"]) / (rate or 1.0)
+        self._kept["ran"] = max(0.0, min(done.seconds, so_far)) if rate else done.seconds
         ended = self._kept["begins"] + done.seconds * rate
-        lost = self._lost(course, living, min(now, ended))
+        lost = self._lost(course, living, ended)
         said = [line for at, line in done.said if self._kept["begins"] + at * rate <= now]
         if cancelled and now < ended:
             self._say(course, [*said, f"=== aiinfra: SIGTERM: {_CANCELLED} ==="])
@@ -285,16 +210,16 @@ class _Group:
         if is_late and (rate or done.seconds >= spec["seconds"]):
             self._say(course, [*said, f"=== aiinfra: SIGTERM: {_TIME_IS_OVER} ==="])
             return self._failed(course, spec, 0, _TOLD_TO_END, _TIME_IS_OVER, said, final=True)
-        self._say(course, [] if lost and now >= ended else said)
+        self._say(course, said)
         if lost:
-            cause = _LOST.format(course["nodes"][lost[0]]["name"])
+            cause = f"the VM {course['nodes'][lost[0]]['name']} was lost, or does not answer"
             return self._failed(course, spec, lost[0], None, cause, [])
         if now >= ended:
             if done.code == 0:
                 return self._over(course, "succeeded", done.why)
             cause = "command not found" if done.code == _NOT_FOUND else ""
             return self._failed(course, spec, 0, done.code, cause, said, ran=done.seconds)
-        is_watched = spec["env"].get("AIINFRA_GUARD") != "no"
+        is_watched = spec["env"].get("AIINFRA_GUARD") != "no" and self._index is None
         return self._doubted(course, done, said, living[0][1]) if is_watched else course
 
     def _doubted(
@@ -326,14 +251,24 @@ class _Group:
         return course | {"why": "; ".join(found), "events": events}
 
     def _lost(
-        self, course: Resource, living: list[tuple[int, Resource]], by: float = math.inf
+        self, course: Resource, living: list[tuple[int, Resource]], ended: float = math.inf
     ) -> list[int]:
-        """The ranks whose VMs are not there any more, and were gone by a moment."""
-        there, now = {vm["id"] for _, vm in living}, self._request.now
-        lost = {it["instance_id"]: it["rank"] for it in course["nodes"]}
-        vms = self._store.list(INSTANCE.stored) if lost.keys() - there else ()
-        gone = {vm["id"]: vm.get("_gone", now) for _, vm in vms}
-        return [it for id_, it in lost.items() if id_ not in there and gone.get(id_, now) <= by]
+        """The ranks whose VMs went before a moment, although nobody has asked since."""
+        there = {vm["id"] for _, vm in living}
+        # Who begins to go, or to come again, has a life from that moment on.
+        lives = {
+            vm["name"]: vm["_timeline"][0][0]
+            for _, vm in self._store.list(INSTANCE.stored)
+            if startup_told.shared_folder(vm) == (self._bucket, self._folder)
+        }
+        found = []
+        for it in course["nodes"]:
+            gone = math.inf if it["instance_id"] in there else self._request.now
+            if lives.get(it["name"], 0.0) > self._kept["begins"]:
+                gone = lives[it["name"]]
+            if gone < ended:
+                found.append(it["rank"])
+        return found
 
     def _failed(  # noqa: PLR0913, PLR0917 - what is told of a failure
         self,
@@ -354,7 +289,8 @@ class _Group:
         }  # fmt: skip
         failures = course["failures"] + 1
         words = ": ".join(filter(None, ["" if code is None else f"exit code {code}", cause]))
-        event = f"attempt {course['attempt']} failed: rank {rank} ({vm}), {words}"
+        who = f"rank {rank}" if self._index is None else f"task {self._index}"
+        event = f"attempt {course['attempt']} failed: {who} ({vm}), {words}"
         ended = course | {"failure": failure, "failures": failures, "since": self._request.now}
         on, is_bug = spec["restart_on"], ran is not None and (ran < _LONG or code in _NEVER_RUNS)
         stays = on != "any" and ran is not None and (is_bug or on == "lost")
@@ -371,13 +307,6 @@ class _Group:
     def _over(self, course: Resource, state: str, why: str) -> Resource:
         return course | {"state": state, "why": why, "since": self._request.now}
 
-    def _keep(self, course: Resource) -> None:
-        is_over = course["state"] in _OVER
-        if is_over:
-            self._write(f"vms/jobs/{course['name']}/course.json", course)
-        self._write("vms/job.json", course)
-        self._kept["course"] = None if is_over else course
-
     def _say(self, course: Resource, lines: list[str]) -> None:
         """Write what each rank has said since its last piece: all run the same."""
         text = "".join(f"{line}\n" for line in lines).encode()
@@ -389,7 +318,8 @@ class _Group:
         written = self._kept["written"][rank]
         if text[written:]:
             prefix = f"vms/jobs/{course['name']}/logs/{course['attempt']}"
-            self._write(f"{prefix}/{rank}/{written:015d}", text[written:])
+            place = rank if self._index is None else self._index
+            self.write(f"{prefix}/{place}/{written:015d}", text[written:])
             self._kept["written"][rank] = len(text)
 
     def _archive(self, spec: Resource) -> bytes | None:
@@ -397,13 +327,12 @@ class _Group:
         found = objects.live(self._store, self._bucket, name) if spec["files"] else None
         return None if found is None else objects.content(self._store, found)
 
-    def _is_over(self, name: str) -> bool:
-        return bool(self._read(f"vms/jobs/{name}/course.json"))
-
-    def _read(self, name: str) -> dict[str, Any]:
+    def read(self, name: str) -> dict[str, Any]:
+        """A document of the folder; {} for none."""
         return vm_documents.read(self._store, self._bucket, f"{self._folder}/{name}")
 
-    def _write(self, name: str, content: Resource | bytes) -> None:
+    def write(self, name: str, content: Resource | bytes) -> None:
+        """Write an object, unless it is so already."""
         text = content if isinstance(content, bytes) else json.dumps(content).encode()
         found = objects.live(self._store, self._bucket, f"{self._folder}/{name}")
         if found is not None and objects.content(self._store, found) == text:
@@ -543,8 +472,9 @@ def _local_ssd(disks: int, *, mounted: bool) -> Resource:
 
 def _users(scene: Scene, vm: Resource) -> list[str]:
     """The program of a job that runs on a VM at the moment."""
-    courses = (kept["course"] or {} for _, kept in scene.store.list(COLLECTION))
-    running = [it for it in courses if it.get("state") == "running"]
+    groups = [kept for _, kept in scene.store.list(COLLECTION)]
+    runs = [*groups, *(run for kept in groups for run in kept.get("runs", ()))]
+    running = [it["course"] for it in runs if (it["course"] or {}).get("state") == "running"]
     is_here = any(node["instance_id"] == vm["id"] for it in running for node in it["nodes"])
     return ["python3 (2204)"] if is_here else []
 

@@ -1,6 +1,7 @@
 """What the programs of jobs do, on VMs and in pods, so far as the simulation knows them.
 
-Nothing is run. Of a shell's line, echo, sleep, exit, true and false are known; of a script in the
+Nothing is run. Of a shell's line, echo, sleep, exit, true, false and `test A != B` are known, and
+JOB_INDEX; of a script in the
 job's folder its calls of print, time.sleep, sys.exit and SystemExit with plain values, as if each
 line were reached; but whether it exits inside of something, only a run would show. Anything else
 that exists says nothing and takes a minute. Where one of these would have to be run to know how it
@@ -18,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 _USUAL: Final = 60.0
 _PYTHONS: Final = frozenset({"python", "python3", "torchrun"})
@@ -26,9 +27,15 @@ _SHELLS: Final = frozenset({"bash", "sh"})
 _SETUP: Final = "aiinfra-setup"
 """The name of a shell that installs the packages of the program behind it."""
 _NOT_FOUND: Final = 127
+_TESTS: Final[Mapping[str, Callable[[Sequence[str]], bool]]] = {
+    "true": lambda _: True,
+    "false": lambda _: False,
+    "test": lambda words: words[2:3] != ["!="] or words[1] != words[3],
+}
 _SILENT: Final = frozenset({"hostname", "nvidia-smi", "pip", "ls"})
 _UNTRIED: Final = "would run here: "
 _NOTHING: Final = "a rehearsal runs no program"
+_JOB_INDEX: Final = re.compile(r"\$(?:JOB_INDEX\b|\{JOB_INDEX\})")
 _CALL: Final = re.compile(
     r"""^(?:\s*print\((?P<quote>["'])(?P<said>.*?)(?P=quote).*\)
       |\s*(?:time\.)?sleep\((?P<seconds>[0-9.]+)\)
@@ -73,6 +80,11 @@ def files_of(archive: bytes | None) -> dict[str, str]:
     return found
 
 
+def of_task(command: Sequence[str], index: int | None) -> list[str]:
+    """A command as the shell of this task reads it; None for a job without tasks."""
+    return [it if index is None else _JOB_INDEX.sub(str(index), it) for it in command]
+
+
 def course(
     command: Sequence[str],
     files: Mapping[str, str],
@@ -108,8 +120,8 @@ def _run(done: Course, words: list[str], files: Mapping[str, str], name: str) ->
             _script(done, files[own])
         else:
             done.fail(126, f"{name}: line 1: {words[0]}: Permission denied")
-    elif program in {"true", "false"}:
-        done.code = int(program == "false")
+    elif program in _TESTS:
+        done.code = int(not _TESTS[program](words))
     elif program == "echo":
         done.say(" ".join(words[1:]))
     elif program == "sleep":
@@ -143,14 +155,26 @@ def _interpreter(
         _script(done, files[scripts[0]] if is_own else "")
 
 
+_PARTS = re.compile(
+    r"""(;|&&|\|\||^)((?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|(?!;|&&|\|\|).)+)""", re.DOTALL
+)
+"""What stands between two commands of a line, but in quotes, and the second of them."""
+
+
 def _line(done: Course, line: str, files: Mapping[str, str], name: str) -> None:
-    for part in re.split(r";|&&", line):
-        words = shlex.split(part)
-        if words[:1] == ["exit"]:
-            done.code = int(words[1]) if words[1:] else done.code
+    try:
+        parts = [(between, shlex.split(part)) for between, part in _PARTS.findall(line)]
+    except ValueError:  # as bash has it
+        done.fail(2, f"{name}: -c: line 1: unexpected EOF while looking for matching quote")
+        return
+    for between, words in parts:
+        if not words or between == ("||" if done.code == 0 else "&&"):
+            continue
+        if words[0] == "exit":
+            done.code = int(words[1]) if "".join(words[1:2]).isdecimal() else done.code
             return
-        if words:
-            _run(done, words, files, name)
+        done.code = 0
+        _run(done, words, files, name)
 
 
 def _script(done: Course, text: str) -> None:

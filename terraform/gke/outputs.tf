@@ -13,6 +13,19 @@ output "filestores" {
   value       = module.filestore.filestores
 }
 
+output "ids" {
+  description = "What other Terraform names these by: cluster, node_pools and instance_groups (lists of URLs) by a pool's name, router, service_account (of nodes) and workload_account, as paths that start with projects/, and files, the archive's object in the bucket; null for what is not made here."
+  value = {
+    cluster          = module.gke_cluster.id
+    files            = module.files.archive.object
+    instance_groups  = { for name, made in module.gke_nodepool : name => made.instance_group_urls }
+    node_pools       = { for name, made in module.gke_nodepool : name => made.id }
+    router           = module.network.router
+    service_account  = module.service_account.name
+    workload_account = module.workload_account.name
+  }
+}
+
 output "mounts" {
   description = "The buckets as a list of the storage contract: remote_path (the bucket), local_mount, type and options; pods have access when this is ready."
   value       = module.gcs_mounts.mounts

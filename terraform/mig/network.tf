@@ -18,19 +18,20 @@ module "network" {
   region         = local._region
 }
 
-# The ports of Ray are open to this cluster's own account alone. Whoever runs VMs as the
-# project's default account has many others that act as it: there the token is all. In a
+# The ports of Ray and of Slurm are open to this cluster's own account alone. Whoever runs VMs as the
+# project's default account has many others that act as it: there Ray's token is all. In a
 # network of others no rule is made.
 module "ray_firewall" {
   source = "../modules/ray-firewall"
-  count  = var.startup.ray != null && var.existing == null && (var.service_account.create || var.service_account.email != null) ? 1 : 0
+  count  = (var.startup.ray != null || var.startup.slurm != null) && var.existing == null && (var.service_account.create || var.service_account.email != null) ? 1 : 0
 
   marker                = local._marker
   name_prefix           = var.name_prefix
   network               = module.network.network
-  ports                 = module.startup.ray_ports
+  ports                 = var.startup.slurm == null ? module.startup.ray_ports : module.startup.slurm_ports
   project_id            = var.project_id
   service_account_email = module.service_account.email
+  word                  = var.startup.slurm == null ? "ray" : "slurm"
 }
 
 module "gpu_networks" {

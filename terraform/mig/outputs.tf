@@ -18,6 +18,17 @@ output "group" {
   value       = module.gpu_mig.group
 }
 
+output "ids" {
+  description = "What other Terraform names these by: instance_group (a URL, for backends), instance_template (a URL), router, service_account, as paths that start with projects/, and files, the archive's object in the bucket; null for what is not made here."
+  value = {
+    files             = module.files.archive.object
+    instance_group    = module.gpu_mig.instance_group
+    instance_template = module.gpu_mig.instance_template
+    router            = module.network.router
+    service_account   = module.service_account.name
+  }
+}
+
 output "image" {
   description = "The image that new VMs boot: project, family, name and self_link. Whoever wants to stay with it gives its name at the next plan."
   value       = module.gpu_mig.image

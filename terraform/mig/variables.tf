@@ -248,7 +248,7 @@ variable "service_account" {
 }
 
 variable "startup" {
-  description = "What VMs do when they start: where files land, GPUs, Local SSDs and NCCL's fabric that each is to have (without GPUs nothing waits for their driver), and what is set up beside: ssh between the VMs, Jupyter, the Ops Agent with a dashboard, a Ray cluster of a version, when the command is begun again (never, on-failure, always), how many seconds before the VM's end it is told, whether the image's own updates go on while nothing runs, and how they go out: by a proxy, whose certificates count, where packages are."
+  description = "What VMs do when they start: where files land, GPUs, Local SSDs and NCCL's fabric that each is to have (without GPUs nothing waits for their driver), and what is set up beside: ssh between the VMs, Jupyter, the Ops Agent with a dashboard, a Ray cluster of a version, Slurm with a partition of that name, when the command is begun again (never, on-failure, always), how many seconds before the VM's end it is told, whether the image's own updates go on while nothing runs, and how they go out: by a proxy, whose certificates count, where packages are."
   type = object({
     files_destination = optional(string, "/usr/aiinfra/copy")
     gpus              = optional(object({ count = number, accelerator = string }))
@@ -256,6 +256,7 @@ variable "startup" {
     node_ssh          = optional(bool, true), notebook = optional(bool, true), ops_agent = optional(bool, true), os_updates = optional(bool, true)
     fabric            = optional(object({ kind = string, interfaces = number, plugin = optional(string), daemon = optional(string) }))
     ray               = optional(object({ version = string }))
+    slurm             = optional(object({ partition = string }))
     restart           = optional(string, "never")
     stop_notice       = optional(number)
     outbound          = optional(object({ proxy = optional(string), no_proxy = optional(string), certificates = optional(string), apt_mirror = optional(string), pip_index = optional(string) }))

@@ -124,6 +124,9 @@ def test_printed_it_takes_three_pages_and_cuts_no_word(
     try:
         assert not browser.value(_OVER)
         assert not browser.value(_THIN)
+        # Browsers print no backgrounds by default, and a bar is nothing else.
+        kept = "getComputedStyle(document.querySelector('.bar span')).printColorAdjust"
+        assert browser.value(kept) == "exact"
     finally:
         browser.command("Emulation.setEmulatedMedia", media="")
 

@@ -26,7 +26,7 @@ LEFT: Final[Mapping[str, Mapping[str, str]]] = {
         _NO_DOCUMENT: "applicableLocations dimensionsInfos",
         "in an error's metadata, as Google sends it": "zonesAvailable",
         "a kind of member of a policy": "projectEditor projectOwner projectViewer",
-        _OBJECTS: "claimName claimRef containerStatuses exitCode initContainerStatuses"
+        _OBJECTS: "claimName claimRef"
         " lastTransitionTime nodeName persistentVolumeClaim persistentVolumeReclaimPolicy queueName"
         " stopPolicy volumeClaimTemplates volumeHandle volumeName",
     },

@@ -85,7 +85,11 @@ def test_a_release_takes_no_more_rights_than_each_job_needs_and_no_moving_code()
         ("name-image", "attestations"),
         ("pypi", "id-token"),
         ("release", "contents"),
+        ("pages", "pages"),
+        ("pages", "id-token"),
     }
+    # What may publish the site runs no code of the repository.
+    assert [set(step) for step in workflow["jobs"]["pages"]["steps"]] == [{"uses"}]
     used = re.findall(r"uses: (\S+)", text)
     assert used
     assert [it for it in used if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", it)] == []

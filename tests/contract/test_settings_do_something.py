@@ -58,7 +58,7 @@ OTHERS: Final = {
     "region": ("", {}),
     "reservation_name": ("r", {}),
     "secrets": ("A=projects/my-project/secrets/a", {"STARTUP_COMMAND": "true"}),
-    "service_account": ("default", {}),
+    "service_account": ("me@my-project.iam.gserviceaccount.com", {}),
     "subnetwork": ("gpu-vms", _EXISTING),
     "startup_restart": ("always", {"STARTUP_COMMAND": "true"}),
     "system_node_pool": ("max=4", {}),

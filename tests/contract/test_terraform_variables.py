@@ -48,6 +48,7 @@ CASES = [
     },
     {"HTTPS_PROXY": "http://proxy:3128", "APT_MIRROR": "https://mirror/apt"},
     {"ORCHESTRATOR_TYPE": "ray", "PIP_INDEX": "https://index/simple"},
+    {"ORCHESTRATOR_TYPE": "slurm", "IDLE_TIMEOUT": "2h"},
     {"LABELS": "a=b", "METADATA": "a=b", "SERVICE_ACCOUNT": "me@p.iam.gserviceaccount.com"},
 ]
 

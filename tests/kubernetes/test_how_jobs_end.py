@@ -1,13 +1,16 @@
 """What the real Kueue and JobSet make of the training example and of a job of Run."""
 
+import dataclasses
 import itertools
+import time
 from collections.abc import Iterator
 
 import pytest
 
-from provision.kinds.gke.kubernetes import jobs, kueue, run_jobs
+from provision.kinds.gke.kubernetes import job_pods, jobs, kueue, run_jobs
 from provision.kinds.gke.kubernetes.client import Body
 from provision.kinds.gke.kubernetes.objects import Object, conditions, holds
+from provision.settings.job_options import JobArray
 from tests.kubernetes import processes, queues, samples
 from tests.kubernetes.world import World
 
@@ -34,8 +37,8 @@ def _submit(world: World, **labels: str) -> Object:
 
 def _create(world: World, thing: Object) -> Object:
     """A job whose pods run until somebody ends them."""
-    (part,) = thing["spec"]["replicatedJobs"]
-    template = part["template"]["spec"]["template"]
+    (job,) = (it["template"] for it in thing["spec"].get("replicatedJobs", [{"template": thing}]))
+    template = job["spec"]["template"]
     annotations = {**template.get("metadata", {}).get("annotations", {}), processes.STAYS: "true"}
     template["metadata"] = {"annotations": annotations}
     return world.cluster.create(thing)
@@ -73,7 +76,11 @@ def _fail(world: World, pod: Object, code: int) -> None:
     (container,) = pod["spec"]["containers"]
     state = {"name": container["name"], "image": "i", "imageID": "", "ready": False}
     state |= {"restartCount": 0, "state": {"terminated": ended}}
-    world.patch_status(pod, {"phase": "Failed", "containerStatuses": [state]})
+    phase = "Failed" if code else "Succeeded"
+    others = [it for it in pod["status"]["conditions"] if it["type"] != "Ready"]
+    conditions = [*others, {"type": "Ready", "status": "False"}]
+    status = {"phase": phase, "containerStatuses": [state], "conditions": conditions}
+    world.patch_status(pod, status)
 
 
 def _lose(world: World, pod: Object) -> None:
@@ -120,6 +127,52 @@ def test_a_job_of_run_that_would_fail_again_ends_its_set(
         told = conditions(queues.now(clean, job_set))["Failed"]
         assert told["reason"] == "FailJobSetFailurePolicyAction"
     clean.until(lambda: _restarts(clean, job_set) == restarts)
+
+
+def _tasks(world: World, slots: int, tasks: int, name: str = "sweep-1") -> Object:
+    wanted = samples.wanted(FACTS, name=name, array=JobArray(0, tasks - 1))
+    wanted = dataclasses.replace(wanted, nodes=1, slots=slots)
+    return _create(world, run_jobs.JOB.build(FACTS, wanted))
+
+
+def _of_index(world: World, index: int) -> Object | None:
+    label = f"batch.kubernetes.io/job-completion-index={index}"
+    return next(iter(world.cluster.all("v1", "Pod", "default", label)), None)
+
+
+def test_a_task_that_fails_for_good_lets_the_others_go_on(clean: World) -> None:
+    job = _tasks(clean, 2, 2)
+    _grant(clean, job)
+    only_ends = clean.until(lambda: _of_index(clean, 0))
+    first = clean.until(lambda: _of_index(clean, 1))
+    assert (job_pods.rank(first), job_pods.is_placeholder(only_ends)) == (0, True)
+    assert first["metadata"]["annotations"][run_jobs.FAILURES] == "0"
+    _fail(clean, only_ends, 0)
+    _fail(clean, first, run_jobs.HOPELESS)
+    clean.until(lambda: run_jobs.ended(queues.now(clean, job)) == ([], [0]))
+    second = clean.until(lambda: _of_index(clean, 2))
+    clean.until(lambda: queues.now(clean, job)["status"].get("ready") == 1)
+    # Else the queue takes its nodes back after a while.
+    clean.until(lambda: _ready(clean, job))
+    time.sleep(1)
+    assert _ready(clean, job)
+    assert run_jobs.JOB.end(queues.now(clean, job)) is None
+    _fail(clean, clean.until(lambda: queues.now(clean, second)), 0)
+    clean.until(lambda: holds(queues.now(clean, job), "Failed"))
+    assert run_jobs.ended(queues.now(clean, job)) == ([1], [0])
+    assert conditions(queues.now(clean, job))["Failed"]["reason"] == "FailedIndexes"
+    clean.until(lambda: holds(queues.workload(clean, job), "Finished"))
+
+
+def test_a_job_of_tasks_begins_with_what_there_is_quota_for(clean: World) -> None:
+    large = _tasks(clean, 3, 9, "large-1")
+    clean.until(lambda: holds(queues.workload(clean, large), "QuotaReserved"))
+    small = _tasks(clean, 4, 9, "small-1")
+    clean.until(lambda: holds(queues.workload(clean, small), "QuotaReserved"))
+    (got,) = queues.workload(clean, small)["status"]["admission"]["podSetAssignments"]
+    assert got["count"] == 1
+    (asked,) = clean.request("small-1")["spec"]["podSets"]
+    assert asked["count"] == 1
 
 
 def test_a_lost_node_begins_all_again_on_nodes_of_another_request(clean: World) -> None:

@@ -11,6 +11,7 @@ from provision.kinds.gke.kubernetes.client import Body, KubernetesError
 from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from provision.kinds.gke.kubernetes.objects import MANAGER, Object, from_yaml
 from provision.settings.gke import Queue
+from provision.settings.job_options import JobArray
 from tests.kubernetes import samples
 from tests.kubernetes.world import World
 
@@ -44,6 +45,8 @@ def _created(facts: ClusterFacts) -> Iterator[Object]:
     for shape in (run_jobs.JOB_SET, run_jobs.RAY_JOB):
         # Of a name that no other test has created: what is there can't be changed.
         yield shape.build(facts, samples.wanted(facts, name="strict-1", restarts=1, seconds=600))
+    tasks = samples.wanted(facts, name="strict-2", array=JobArray(0, 7), gpus=1, seconds=600)
+    yield run_jobs.JOB.build(facts, dataclasses.replace(tasks, nodes=1, slots=2))
     for pool in facts.pools:
         yield jobs.sample(facts, pool)
         yield all_gather.job_set(facts, pool, 2)

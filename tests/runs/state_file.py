@@ -41,15 +41,21 @@ def resources(rehearsal: Rehearsal) -> list[dict[str, Any]]:
     return found
 
 
+def outputs(rehearsal: Rehearsal) -> dict[str, Any]:
+    """The values of the root's outputs."""
+    return {name: it["value"] for name, it in _read(rehearsal)["outputs"].items()}
+
+
 def forget(rehearsal: Rehearsal, is_lost: Callable[[dict[str, Any]], bool]) -> None:
     """Make the state forget resources, as a killed run's does that never wrote them down."""
     write(rehearsal, [it for it in resources(rehearsal) if not is_lost(it)])
 
 
-def write(rehearsal: Rehearsal, present: list[dict[str, Any]]) -> None:
-    """Make the state have these resources."""
+def write(rehearsal: Rehearsal, present: list[dict[str, Any]], *, without: str = "") -> None:
+    """Make the state have these resources, and all outputs but one."""
     state = _read(rehearsal)
     state["resources"] = present
+    state["outputs"].pop(without, None)
     state["serial"] += 1
     with blob(rehearsal, STATE) as kept:
         kept.upload_from_string(json.dumps(state))

@@ -170,5 +170,5 @@ def test_a_job_for_which_nodes_come_and_the_end_of_all_are_asked_about_as_a_crea
     code, said = at_terminal(rehearsal, "Cancel", b"no\n", "--all")
     assert (code, "No job was cancelled, as you said" in said) == (2, True), said
     code, said = at_terminal(rehearsal, "Cancel", b"yes\n", "--all")
-    assert (code, "Cancel ends 2 jobs: sleep-1, sleep-2" in said) == (0, True), said
+    assert (code, "Cancel would end 2 jobs: sleep-1, sleep-2" in said) == (0, True), said
     assert {it["state"] for it in rehearsal.run("Jobs").document["jobs"]} == {"cancelled"}

@@ -193,6 +193,25 @@ def test_first_steps_go_as_the_page_says(rehearsal: Rehearsal) -> None:
 
 
 @SLOW_RECIPE
+def test_the_tutorial_of_cloud_shell_goes_as_it_stands(rehearsal: Rehearsal) -> None:
+    page = (DOCS.parent / "examples" / "cloud-shell" / "tutorial.md").read_text("utf-8")
+    page = page.replace("<walkthrough-project-id/>", "my-project")
+    reader = Reader(rehearsal)
+    parts = re.split(r"```sh\n(.*?)```", page, flags=re.DOTALL)
+    for before, line in zip(parts[::2], parts[1::2], strict=False):
+        # What is asked, and what the page has one type.
+        asked = {"Go on?": "Go on? [Y/n] y", "Type `yes`": 'Type "yes" to confirm: yes'}
+        shown = [it for words, it in asked.items() if words in before]
+        reader.type(line.strip(), shown=shown)
+
+    said = "\n".join(reader.said)
+    for told in ("passed", "Plan: 8 to add", "Ready after", "would run here", "1 of 1 VM ready"):
+        assert told in said, told
+    assert "contains only logs now" in reader.said[-1]
+    assert not [it for it in rehearsal.resources() if not stays(it)]
+
+
+@SLOW_RECIPE
 def test_a_job_on_gke_goes_as_the_page_says(rehearsal: Rehearsal) -> None:
     _follow(DOCS / "tutorial" / "gke.md", rehearsal)
 

@@ -25,6 +25,7 @@ from provision.kinds.gke.kubernetes import job_attendant, kueue, run_jobs
 from provision.kinds.gke.kubernetes.facts import GpuPool
 from provision.kinds.gke.kubernetes.objects import Object
 from provision.settings.choices import Priority, RestartOn
+from provision.settings.job_options import JobArray
 from provision.settings.storage import JobMount
 from tests.kubernetes import samples
 
@@ -203,8 +204,8 @@ def _job_set(command: tuple[str, ...] = ("true",), **asked: Any) -> Object:
 
 
 def _pod(thing: Object) -> Object:
-    (part,) = thing["spec"]["replicatedJobs"]
-    pod: Object = part["template"]["spec"]["template"]["spec"]
+    (job,) = (it["template"] for it in thing["spec"].get("replicatedJobs", [{"template": thing}]))
+    pod: Object = job["spec"]["template"]["spec"]
     return pod
 
 
@@ -212,7 +213,9 @@ def _container(thing: Object) -> Object:
     container: Object = _pod(thing)["containers"][0]
     # What comes before is for the network of GPUs, which this machine has not.
     command = container["command"]
-    return container | {"command": command[command.index(run_jobs.PROGRAM) - 2 :]}
+    scripts = (run_jobs.PROGRAM, run_jobs.TASK)
+    at = next(number for number, it in enumerate(command) if it in scripts)
+    return container | {"command": command[at - 2 :]}
 
 
 def test_of_many_lines_none_is_lost_and_none_is_doubled_and_secrets_are_masked(node: Node) -> None:
@@ -258,6 +261,33 @@ def test_that_nccl_goes_by_sockets_is_kept_where_there_is_a_network_of_gpus(node
     assert not is_asked(samples.MEGA, nodes=1)
     assert not is_asked(samples.MEGA, env={"AIINFRA_GUARD": "no"})
     assert not is_asked(samples.T4)
+
+
+def test_a_task_knows_its_number_and_a_pod_that_has_none_ends_and_keeps_nothing(
+    node: Node,
+) -> None:
+    facts = samples.TWO_QUEUED
+    command = ("bash", "-c", "echo task $JOB_INDEX of attempt $JOB_ATTEMPT; exit 3")
+    wanted = samples.wanted(facts, command, array=JobArray(7, 9))
+    thing = run_jobs.JOB.build(facts, dataclasses.replace(wanted, nodes=1, slots=3))
+    (array,) = (it["value"] for it in _container(thing)["env"] if it["name"] == "AIINFRA_ARRAY")
+    for index in ("1", "3"):
+        node.environ |= {"AIINFRA_ARRAY": array, "JOB_COMPLETION_INDEX": index, "NODE_RANK": index}
+        keeper = node.beside("keep", "b", PREFIX)
+        with node.container(thing) as job:
+            pass
+        if index == "1":
+            assert job.returncode == 0
+            time.sleep(1)
+            keeper.send_signal(signal.SIGTERM)
+            assert keeper.wait(600) == 0
+            assert not node.objects
+    assert keeper.wait(600) == 0
+    assert job.returncode == 3
+    end = json.loads(node.objects[f"{PREFIX}ends/1/8.json"])
+    assert (end["rank"], end["code"], end["tail"]) == (8, 3, "task 8 of attempt 1")
+    assert end["began"] <= end["ended"]
+    assert f"{PREFIX}began.json" in node.objects
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,7 @@ def test_secrets_in_the_copied_folder_stay_behind_and_are_named(
 
     assert planned.code == 0, planned.said[-2000:]
     assert "1 file is copied to every VM, 5 bytes in all" in planned.said
-    assert f".aiinfraignore, .env, .git/, big.bin, server.key of {folder} stay here" in planned.said
+    assert f"from {folder}: .aiinfraignore, .env, .git/, big.bin, server.key (" in planned.said
 
 
 HF = "projects/my-project/secrets/hf-token"

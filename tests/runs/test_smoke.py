@@ -42,7 +42,7 @@ def test_the_smoke_test_makes_moves_tests_and_removes_everything_and_names_each_
 
     report = json.loads((folder / "report.json").read_text())
     assert report["done"], report
-    assert len(report["steps"]) == 24
+    assert len(report["steps"]) == 28
     assert (report["left"], report["not_listed"]) == ([], [])
     found = {(it["kind"], it["method"], it["field"]) for it in report["differences"]}
     assert found == {

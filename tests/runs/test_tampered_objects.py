@@ -64,7 +64,10 @@ OF_VMS: Final = (
     Thing("vms/members/{}.json", {"name": ""}, ("x",)),
     Thing("vms/results/{}/{}.json", {"state": ""}, ("x", "x")),
     Thing("vms/roster.json", {"members": [{"name": "", "rank": 0, "account": ""}]}),
+    Thing("vms/jobs/{}/nodes/task-{}.json", {"instance_id": ""}, ("train-1", "0")),
+    Thing("vms/slurm/jobs.json", {"jobs": [{"name": "x", "state": "RUNNING", "user": ""}]}),
     Thing("ray/jobs.json", {"jobs": [{"name": "x", "state": "RUNNING", "since": ""}]}),
+    Thing("vms/slurm/nodes.json", {"at": 1.0, "head": "x", "nodes": [{"name": "", "state": ""}]}),
 )
 OF_PODS: Final = (
     Thing("jobs/cancelled/{}", None, ("train-1",)),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import provision
+from tests.runs import state_file
 from tests.runs.conftest import Rehearsal, Rehearse
 
 ROOT = Path(provision.__file__).parents[1]
@@ -62,3 +63,30 @@ def test_an_older_version_says_that_a_newer_one_was_here_and_asks_before_it_chan
     assert back.code == 0, back.said
     assert [it for it in back.document["notes"] if it["code"] == "newer-tool"] == []
     assert newer.run("Destroy").code == 0
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "none",
+        pytest.param(
+            "gke",
+            marks=pytest.mark.slow(
+                sibling="::test_an_output_that_this_version_adds_is_no_change[none]"
+            ),
+        ),
+    ],
+)
+def test_an_output_that_this_version_adds_is_no_change(standing: Rehearse, kind: str) -> None:
+    rehearsal = standing({"ORCHESTRATOR_TYPE": kind})
+    rehearsal.settings["ORCHESTRATOR_TYPE"] = kind
+    made = state_file.outputs(rehearsal)["ids"]
+    assert made["service_account"].startswith("projects/my-project/serviceAccounts/np-nodes@")
+    state_file.write(rehearsal, state_file.resources(rehearsal), without="ids")
+
+    planned = rehearsal.run("Plan", "--detailed-exitcode")
+    assert planned.code == 0, planned.said
+    assert "No changes: what exists is what the settings describe" in planned.said
+    again = rehearsal.run("Create")
+    assert again.code == 0, again.said
+    assert state_file.outputs(rehearsal)["ids"] == made

@@ -43,6 +43,21 @@ def test_a_create_is_not_done_while_a_preempted_vm_is_missing(rehearse: Rehearse
     assert down["name"] in vms
 
 
+def test_a_plan_says_which_vms_come_in_place_of_those_that_are_gone(standing: Rehearse) -> None:
+    rehearsal = standing()
+    zone = "compute/v1/projects/my-project/zones/us-central1-a"
+    (vm,) = rehearsal.google("GET", f"{zone}/instances")["items"]
+    names = [f"{zone.removeprefix('compute/v1/')}/instances/{vm['name']}"]
+    group = f"{zone}/instanceGroupManagers/np-mig/deleteInstances"
+    rehearsal.google("POST", group, {"instances": names})
+
+    planned = rehearsal.run("Plan", "--detailed-exitcode")
+
+    assert planned.code == 2, planned.said
+    assert planned.document["plan"]["again"] == 1
+    assert "machines   1 VM comes in place of one that has ended (MAX_RUN_DURATION)" in planned.said
+
+
 @pytest.mark.slow(
     sibling="tests/rehearsal/cloud/compute/test_host_events.py::test_a_vm_whose_group_does_nothing_is_gone_for_good_or_stays_down"
 )

@@ -134,11 +134,13 @@ def test_a_job_alone_gets_a_bucket_once_its_machines_may_use_it(rehearsal: Rehea
 @pytest.mark.slow(
     sibling="::test_no_cluster_is_made_for_a_job_whose_secret_its_account_can_not_read_yet"
 )
-def test_a_cluster_is_made_for_a_job_with_a_secret_that_its_create_grants(
+def test_a_cluster_is_made_for_a_job_with_a_secret_and_a_bucket_that_its_create_grants(
     rehearsal: Rehearsal,
 ) -> None:
     _make_secret(rehearsal)
-    words = ("--create", "--yes", "--secret=MY_KEY=hf-token", "--", "true")
+    _make_bucket(rehearsal, "my-runs")
+    words = ("--create", "--yes", "--secret=MY_KEY=hf-token", *RUNS)
+    rehearsal.settings |= {**TWO, "GCS_MOUNT_LIST": "my-runs:/mnt/all"}
     ran = run(rehearsal, *words, SECRETS="HF_TOKEN=projects/my-project/secrets/hf-token")
     assert ran.code == 0, ran.said
     assert "secrets-unreadable" not in str(ran.document["notes"])

@@ -10,6 +10,7 @@ import tarfile
 import venv
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,6 @@ from tests import output_schema
 from tests.running import ran
 
 ROOT = Path(__file__).parents[2]
-SETTINGS = "PROJECT_ID=my-project\nNAME_PREFIX=np\nZONE=us-central1-a\n"
 LIES_ABOUT = (
     *("env.list", "secret.json", "rehearsal.html", "tests/unit/test_x.py", ".venv/bin/python"),
     *("terraform/mig/terraform.tfstate", "terraform/gke/own.auto.tfvars.json"),
@@ -49,27 +49,43 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _run(programs: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environ = {name: it for name, it in os.environ.items() if name != "PYTHONPATH"}
-    environ |= {"AIINFRA_REHEARSAL_FOLDER": str(folder / "cloud"), "CLOUD_CLOCK_RATE": "0"}
+    environ |= {"HOME": str(folder / "home"), "CLOUD_CLOCK_RATE": "0"}
     command = [str(programs / arguments[0]), *arguments[1:]]
     return ran(command, cwd=folder, env=environ, stdin=subprocess.DEVNULL, timeout=600)
 
 
-def _act(programs: Path, folder: Path, action: str) -> None:
-    options = ["--rehearse", "--env-file=env.list", "--output=json", "--yes"]
-    ended = _run(programs, folder, "aiinfra", action, *options)
+def _act(programs: Path, folder: Path, action: str, *more: str) -> dict[str, Any]:
+    options = ["--rehearse=run-programs", "--output=json"]
+    ended = _run(programs, folder, "aiinfra", action, *options, *more)
     assert ended.returncode == 0, ended.stderr + ended.stdout
-    document = json.loads(ended.stdout)
+    document: dict[str, Any] = json.loads(ended.stdout)
     output_schema.require(document)
     assert document["action"] == action
+    return document
 
 
 @pytest.mark.slow(sibling="::test_an_installed_wheel_is_what_runs")
-def test_an_installed_wheel_rehearses_a_cluster(installed: Path, tmp_path: Path) -> None:
-    (tmp_path / "env.list").write_text(SETTINGS)
-    _act(installed, tmp_path, "Create")
+def test_an_installed_wheel_rehearses_a_cluster_with_a_job_to_its_last_bill(
+    installed: Path, tmp_path: Path
+) -> None:
+    # With the env.list that its first answer tells a stranger to write, in an empty home.
+    told = _run(installed, tmp_path, "aiinfra").stderr
+    line = told.partition("fix: ")[2].partition("env.list writes one")[0]
+    subprocess.run(["/bin/sh", "-c", f"{line}env.list"], cwd=tmp_path, check=True)
+    (tmp_path / "train.py").write_text("open('loss', 'w').write('0.1')\nprint('is at work')\n")
+
+    _act(installed, tmp_path, "Create", "--yes")
     shown = _run(installed, tmp_path, "aiinfra-rehearsal", "show").stdout
     assert "instanceGroupManagers" in shown
-    _act(installed, tmp_path, "Destroy")
+    (job,) = _act(installed, tmp_path, "Run", "--", "python3", "train.py")["jobs"]
+    assert (job["name"], job["state"]) == ("train-1", "succeeded")
+    assert "is at work" in _run(installed, tmp_path, "aiinfra", "Logs", "--rehearse").stdout
+    _act(installed, tmp_path, "Fetch", "train-1")
+    assert (tmp_path / "train-1" / "loss").read_text() == "0.1"
+    status = _act(installed, tmp_path, "Status")["status"]
+    assert status["cost"]["now"]["per_hour"]
+    gone = _run(installed, tmp_path, "aiinfra", "Destroy", "--rehearse", "--yes").stdout
+    assert "It has cost at most $" in gone
     left = _run(installed, tmp_path, "aiinfra-rehearsal", "show").stdout
     assert "empty, but for the bucket" in left
 

@@ -13,7 +13,10 @@ from tests.startup.metadata_server import MetadataServer
 from tests.startup.sandbox import VM
 
 # They take longest, so they begin first: what begins last is waited for with idle processors.
-_FIRST = ("test_ray.py", "test_ray_jobs.py", "test_ray_on_debian.py", "test_debian.py")
+_FIRST = (
+    "test_ray.py", "test_ray_jobs.py", "test_slurm_on_debian.py", "test_ray_on_debian.py",
+    "test_debian.py",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

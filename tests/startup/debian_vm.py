@@ -43,7 +43,8 @@ _SERVICE = "google-startup-scripts.service"
 _ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 _SECONDS = 240  # for a boot, or for a shutdown
 
-# $1 is the VM's folder, $2 its layers, $3 the package sources, $4 what it shares with others.
+# $1 is the VM's folder, $2 its layers, $3 the package sources, $4 what it shares with others, $5
+# the number of its GPUs: loop devices, as they are of the kind that Slurm looks for.
 _BOOT = """
 set -o errexit -o nounset
 root=$1/root
@@ -55,6 +56,9 @@ mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
 mount -t tmpfs -o mode=755 dev "$root/dev"
 for device in full null random tty urandom zero; do
   touch "$root/dev/$device" && mount --bind "/dev/$device" "$root/dev/$device"
+done
+for ((gpu = 0; gpu < $5; gpu++)); do
+  touch "$root/dev/nvidia$gpu" && mount --bind "/dev/loop$gpu" "$root/dev/nvidia$gpu"
 done
 mkdir "$root/dev/pts" "$root/dev/shm"
 mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts "$root/dev/pts"
@@ -82,6 +86,7 @@ class DebianVM(VM):
     shared: Path = field(kw_only=True)  # a folder of this machine that is /srv/shared of the VM
     # what differs in its configuration from that of a VM of `sandbox`
     own: dict[str, Any] = field(kw_only=True, default_factory=dict)
+    gpus: int = field(kw_only=True, default=0)  # how many devices of GPUs it has
     stubs: dict[str, str] = field(default_factory=lambda: dict(STAND_INS))
 
     def __post_init__(self) -> None:
@@ -160,7 +165,7 @@ class DebianVM(VM):
                     *("setpriv", "--pdeathsig", "KILL"),
                     *("unshare", "--mount", "--pid", "--fork", "--kill-child", "--uts", "--ipc"),
                     *("--cgroup", "bash", "-c", _BOOT, "boot"),
-                    *(str(folder), lower, str(self.root.sources), str(self.shared)),
+                    *(str(folder), lower, str(self.root.sources), str(self.shared), str(self.gpus)),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -158,6 +158,7 @@ class Group:
             "name": name,
             "id": str(4_000_000_000 + number),
             "network-interfaces/0/ip": address,
+            "network-interfaces/0/subnetmask": "255.255.0.0",
             "service-accounts/default/token": self._site.token,
             "service-accounts/default/identity": _IDENTITY,
         }

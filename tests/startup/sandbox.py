@@ -88,17 +88,28 @@ exec chroot "$root" /usr/bin/env -i "$@"
 _NAMESPACES = ("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child")
 
 
-def payload() -> dict[str, str]:
-    """What the module puts into the metadata key `aiinfra-payload`, before it is packed."""
+def payload(*parts: str) -> dict[str, str]:
+    """What the module puts into the metadata key `aiinfra-payload`, before it is packed.
+
+    `parts`: which of ray and slurm a VM has; both, where none is named.
+    """
+    away = "|".join({"ray", "slurm"} - set(parts)) if parts else "$."
+    alone = re.compile(rf"(^|/)({away})[-_]|-({away})[.]")
     kinds = {".json", ".md", ".py", ".service", ".sh", ".txt", ".yaml"}
     files = sorted(path for path in PAYLOAD.rglob("*") if path.suffix in kinds)
     texts = {file.relative_to(PAYLOAD).as_posix(): file.read_text("utf-8") for file in files}
-    return {name: bare(it) if name.startswith("lib/") else it for name, it in texts.items()}
+    return {
+        name: bare(it) if name.startswith("lib/") else it
+        for name, it in texts.items()
+        if not alone.search(name)
+    }
 
 
 def bare(program: str) -> str:
-    """A program without its comments, but for those at the margin."""
-    return re.sub(r"(?m)^ +# .*\n|  # .*$", "", program)
+    """A program without its comments, but for those at the margin, and with empty docstrings."""
+    text = re.sub(r"(?m)^ +# .*\n|  # .*$", "", program)
+    docstring = r'(?m)(= r?f?"""[\s\S]*?""")|^( *)"""[\s\S]*?"""$'
+    return re.sub(docstring, r'\1\2""', text)
 
 
 def configuration(**changes: Any) -> dict[str, Any]:
@@ -117,6 +128,7 @@ def configuration(**changes: Any) -> dict[str, Any]:
         "node_ssh": False,
         "notebook": False,
         "ray": None,
+        "slurm": None,
         "secrets": None,
         "has_command": False,
         "restart": "never",

@@ -36,6 +36,7 @@ ALL_STEPS = {
     "ops-agent": "done",
     "agent": "done",
     "ray": "done",
+    "slurm": "skipped",
     "notebook": "done",
     "command": "done",
 }
@@ -140,6 +141,7 @@ def test_a_vm_with_nothing_says_why_each_step_was_skipped(vm: VM) -> None:
         "ops-agent": "DISABLE_OPS_AGENT is set",
         "agent": "the VMs share no folder (state_folder): no ranks, no jobs, no ssh between them",
         "ray": "ORCHESTRATOR_TYPE is not ray",
+        "slurm": "ORCHESTRATOR_TYPE is not slurm",
         "notebook": "ENABLE_NOTEBOOK is no",
         "command": "STARTUP_COMMAND is not set",
     }

@@ -188,7 +188,10 @@ def test_no_unit_of_ours_has_failed(everything: Everything) -> None:
 
 TASK = {"id": "seal-1", "kind": "seal", "arguments": {"image": ""}, "seconds": 120}
 SECRET = "nobody-else-may-read-this"  # noqa: S105 - it is made up
-SECRETS = ("root/.docker/config.json", "home/ann/.ssh/id_rsa", "var/log/app.log", "root/.ssh/key")
+SECRETS = (
+    "root/.docker/config.json", "home/ann/.ssh/id_rsa", "var/log/app.log", "root/.ssh/key",
+    "etc/slurm/slurm.key", "var/lib/slurm/slurmctld/job_state",
+)  # fmt: skip
 NOTHING_TO_INSTALL = ("apt-get", "pip")
 
 

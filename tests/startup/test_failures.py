@@ -8,9 +8,11 @@ import pytest
 from tests.startup.sandbox import VM
 from tests.startup.test_boots import MOUNTS
 
-BLOCKING = ["way-out", "mounts", "files", "gpu", "ray", "command"]
+BLOCKING = ["way-out", "mounts", "files", "gpu", "ray", "slurm", "command"]
 FILES = {"object": "f/files/x.tar.gz", "sha256": "0" * 64, "destination": "/srv"}
 RAY = {"version": "2.60.0"}
+SLURM = {"slurm": {"partition": "g2"}}
+NEW = {"slurmd": "echo slurm-wlm 24.11.5", "systemd-sysusers": ""}
 # Programs of which a failure replaces a part only.
 PARTLY = {"python3", "systemctl"}
 
@@ -92,6 +94,21 @@ FAILURES = {
     "ray_finds_no_head": Failure(
         "ray", "this VM is not part of the Ray cluster",
         {"systemctl": "[[ $1 != start ]] || exit 1\n"}, {"ray": RAY},
+    ),
+    "slurm_cannot_be_installed": Failure(
+        "slurm", "Slurm could not be installed", {"apt-get": "exit 100"}, SLURM,
+    ),
+    "slurm_is_too_old": Failure(
+        "slurm", "this image's Slurm is 22.05.8; 23.11 or newer is needed: choose",
+        {"slurmd": "echo slurm-wlm 22.05.8"}, SLURM,
+    ),
+    "a_number_of_slurms_users_is_anothers": Failure(
+        "slurm", "the user aiinfra-job-63 has the number 1000, not 60663",
+        {**NEW, "id": "echo 1000"}, SLURM,
+    ),
+    "slurm_finds_no_head": Failure(
+        "slurm", "this VM is not part of the Slurm cluster",
+        {**NEW, "id": "echo 60663", "systemctl": "[[ $1 != start ]] || exit 1\n"}, SLURM,
     ),
     "the_notebook_does_not_run": Failure(
         "notebook", "jupyter.service is not active",

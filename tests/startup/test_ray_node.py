@@ -33,9 +33,10 @@ if str(PAYLOAD / "lib") not in sys.path:
     sys.path.append(str(PAYLOAD / "lib"))
 
 from aiinfra_vm import ray_node, ray_process
+from aiinfra_vm.heads import Identity, Pace
 from aiinfra_vm.lease import Lease
 from aiinfra_vm.ray_dashboard import Relay
-from aiinfra_vm.ray_node import Identity, Node, Pace
+from aiinfra_vm.ray_node import Node
 from aiinfra_vm.ray_others import Others
 from aiinfra_vm.ray_token import Token
 from aiinfra_vm.storage import Folder

@@ -80,6 +80,16 @@ def test_the_examples_of_the_readmes_are_valid(terraform: Terraform) -> None:
     assert SOURCE.format("network") in how
 
 
+def test_the_example_beside_a_cluster_reads_what_the_root_tells() -> None:
+    beside = (SOURCES / "examples/beside/main.tf").read_text(encoding="utf-8")
+    told = (SOURCES / "mig/outputs.tf").read_text(encoding="utf-8")
+    read = re.findall(r"local\._vms\.([\w.]+)", beside)
+    assert len(read) == 2
+    for name in read:
+        output, _, part = name.partition(".")
+        assert re.search(rf'output "{output}" {{[^}}]*{part and rf"{part} +="}', told), name
+
+
 @pytest.mark.parametrize(("right", "wrong", "complaint"), PLANTED)
 def test_a_planted_error_is_refused(
     terraform: Terraform, request: pytest.FixtureRequest, right: str, wrong: str, complaint: str

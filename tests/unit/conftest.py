@@ -1,8 +1,7 @@
 """Ways to load settings that leave only what a test is about."""
 
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -10,9 +9,10 @@ import pytest
 
 from provision.codes import Code
 from provision.console import Console
-from provision.errors import Problem, assignments
+from provision.errors import Problem
 from provision.intake import Loaded, load
 from tests import output_schema
+from tests.unit import fixes
 
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 
@@ -88,7 +88,7 @@ def _try_fixes(environ: Mapping[str, str], loaded: Loaded) -> None:
     for problem in told:
         name, before = problem.setting, {(it.setting, it.what) for it in loaded.problems}
         hides = problem.code in {Code.INVALID_VALUE, Code.UNKNOWN_SETTING, Code.WITHOUT_EFFECT}
-        for written, removed in _ways(problem):
+        for written, removed in fixes.ways(problem):
             gone = {*removed, *([name] if problem.code is Code.UNKNOWN_SETTING else ())}
             if not environ.keys() >= set(removed):
                 continue  # it was meant by another name, which is a problem of its own
@@ -107,21 +107,6 @@ def _try_fixes(environ: Mapping[str, str], loaded: Loaded) -> None:
                 assert is_more or (it.setting, it.what) in before, (
                     f"{problem.fix} in {environ} brings: {it.setting} {it.what}"
                 )
-
-
-def _ways(problem: Problem) -> Iterator[tuple[Mapping[str, str], tuple[str, ...]]]:
-    """What a fix has somebody write or remove: what it begins with, and each "or"."""
-    if problem.alternatives.settings:
-        yield problem.alternatives.settings, ()
-    first = re.match(r"remove ([A-Z][A-Z_]+), and (?:set )?", problem.fix)
-    gone = (first[1],) if first else ()
-    for clause in re.split(r"[,;]? or ", problem.fix[first.end() if first else 0 :]):
-        written = assignments(clause)
-        removed = re.match(r"remove ([A-Z][A-Z_]+)", clause)
-        if removed:
-            yield {}, (removed[1],)
-        elif written and (gone or not problem.fix.startswith(clause)):
-            yield written, gone
 
 
 @pytest.fixture

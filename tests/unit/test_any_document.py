@@ -152,7 +152,9 @@ TRACES = {
     "volumes": {"projects/my-project/locations/us-central1-a/instances/pvc-1": "Delete"},
 }
 FACTS = json.loads(samples.FLEX_QUEUED_ULTRA.document())
-ASKED = {"name": "train-1", "nodes": 2, "restarts": 1, "submitted": "2026-11-23T10:00:00.000Z"}
+ASKED: dict[str, Any] = {"name": "train-1", "nodes": 2, "restarts": 1}
+ASKED |= {"submitted": "2026-11-23T10:00:00.000Z", "gpus": 1}
+ASKED["array"] = {"first": 0, "last": 3, "most": 2}
 FAILURE = {"vm": "np-vm-1", "rank": 1, "code": 137, "cause": "out of memory", "tail": "x"}
 COURSE = {
     "name": "train-1",
@@ -164,8 +166,15 @@ COURSE = {
     "since": 2.0,
     "failure": FAILURE,
     "events": ["x"],
+    "tasks": {"waiting": 1, "running": 1, "succeeded": 1, "failed": 1, "cancelled": 0},
 }
 ON_RAY = {"jobs": [{"name": "raysubmit_x", "state": "RUNNING", "since": 1764000000.5}]}
+QUEUED = {"name": "12", "user": "ana", "title": "a.sh", "state": "PENDING", "why": "Resources"}
+BY_SLURM = {"jobs": [{**QUEUED, "since": "2026-11-29T10:00:00Z", "nodes": 2, "gpus": 16}]}
+TASK = {"attempt": 1, "instance_id": "7", "phase": "ended", "code": 1, "ran": 9.0, "at": 1.0}
+
+QUEUE_NODE = {"name": "np-vm-1", "state": "mixed", "reason": "", "gpus": 8, "gpus_in_use": 3}
+QUEUE = {"at": 1.0, "head": "np-vm-1", "nodes": [QUEUE_NODE]}
 
 STORED = stored.found()
 DONE = {"at": "2026-11-28T20:00:00Z", "action": "Create", "version": "0.1.0"}
@@ -190,6 +199,9 @@ SAMPLES: dict[str, tuple[Any, dict[str, Any]]] = {
     "vms/members/{}.json": ({"name": "np-vm-1"}, {}),
     "vms/results/{}/{}.json": (ANSWER, {}),
     "vms/roster.json": (ROSTER, {}),
+    "vms/slurm/nodes.json": (QUEUE, {}),
+    "vms/jobs/{}/nodes/task-{}.json": (TASK, {}),
+    "vms/slurm/jobs.json": (BY_SLURM, {}),
     "ray/jobs.json": (ON_RAY, {}),
     "pods/jobs/{}/began.json": ({"began": 1.0, "why": "x"}, {}),
     "pods/jobs/{}/attempts/{}": ("", {}),
@@ -435,20 +447,26 @@ def test_kept_prices_are_prices_or_no_list(content: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["jobs/train-1.json", "jobs/index.json", "vms/job.json", "ray/jobs.json"]
+    "name",
+    [
+        *("jobs/train-1.json", "jobs/index.json", "vms/job.json", "ray/jobs.json"),
+        *("vms/jobs/train-1/course.json", "vms/jobs/train-1/nodes/task-1.json"),
+    ],
 )
 @given(data=st.data())
 def test_jobs_are_told_of_and_cancelled_whatever_stands_of_them(
     name: str, data: st.DataObject
 ) -> None:
     files: dict[str, str | bytes] = {"jobs/train-1.json": json.dumps(ASKED)}
-    sample = SAMPLES[name.replace("train-1", "{}")][0]
+    files["vms/jobs/train-1/course.json"] = json.dumps(COURSE)
+    sample = SAMPLES[name.replace("train-1", "{}").replace("task-1", "task-{}")][0]
     jobs = VmJobs(MemoryFolder(files | {name: data.draw(_damaged(sample))}), Clock(), watching())
 
     found = [it for it in map(jobs.find, jobs.names()) if it]
     json.dumps(plain(found))
     assert screen.lines(found)
     assert "train-1" in jobs.names()
+    assert all(screen.whole(jobs.whole(it)) for it in found)
     for one in found:
         with contextlib.suppress(SettingsError):
             jobs.cancel(one)

@@ -2,6 +2,8 @@
 
 import gc
 import json
+import re
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -28,7 +30,7 @@ def test_an_action_is_missed_like_a_setting(capsys: pytest.CaptureFixture[str]) 
     assert "Create" in problem["fix"]
     assert _run("--output=json") == 2
     told = json.loads(capsys.readouterr().out)["problems"]
-    assert {one["setting"] for one in told} == {"ACTION", "--env-file", *MANDATORY}
+    assert {one["setting"] for one in told} == {"ACTION", "--env-file"}
 
 
 @pytest.mark.parametrize("lines", [None, "VM_TYPE=g2-standard-8\n"])
@@ -43,7 +45,16 @@ def test_who_has_no_env_list_is_told_so(
         (tmp_path / "env.list").write_text(lines)
     assert _run("Validate", "--offline", "--output=json") == 2
     told = json.loads(capsys.readouterr().out)["problems"]
-    assert ("--env-file" in {one["setting"] for one in told}) is (lines is None)
+    assert ({one["setting"] for one in told} == {"--env-file"}) is (lines is None)
+    if lines is None:
+        # What the fix says is typed as it stands.
+        writes, written, _ = re.split(r"( >env\.list)", told[0]["fix"])
+        subprocess.run(["/bin/sh", "-c", f"{writes}{written}"], check=True)
+        assert _run("Validate", "--offline") == 0
+        (tmp_path / "env.list").unlink()
+        (tmp_path / "terraform.tfvars").write_text('project_id = "a-project" # theirs\n')
+        assert _run("Validate", "--offline") == 2
+        assert "write PROJECT_ID=a-project to an env.list" in capsys.readouterr().err
     (tmp_path / "mine.list").write_text("")
     _run("Validate", "--env-file", "min.list", "--output=json")
     (told,) = json.loads(capsys.readouterr().out)["problems"]

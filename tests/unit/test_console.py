@@ -214,3 +214,15 @@ def test_a_terminal_is_drawn_over_from_its_first_place_and_cut_at_its_end() -> N
     assert lines[0] == "line 0\x1b[K"
     assert len(lines) == 8 + 1
     assert "... 91 more lines" in lines[-2]
+
+
+@pytest.mark.parametrize("typed", ["y yes", "y y", "y", "no", "Yes"])
+def test_who_types_y_where_the_whole_word_is_wanted_is_asked_for_it_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str
+) -> None:
+    answers = iter(f"{it}\n" for it in typed.split())
+    monkeypatch.setattr(console_module, "_typed", lambda: next(answers, ""))
+
+    assert Console(output=Output.TEXT).ask("Delete np?") is typed.lower().endswith("yes")
+    assert list(answers) == []
+    assert capsys.readouterr().err.count("whole word") == typed.startswith("y")

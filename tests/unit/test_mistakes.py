@@ -150,6 +150,7 @@ AVAILABILITY_ZONE=us-central1-f -> ZONE=us-central1-f
 LOCATION=us-central1-f -> ZONE=us-central1-f
 SERVICE_ACCOUNT_EMAIL=a@p.iam.gserviceaccount.com -> SERVICE_ACCOUNT=a@p.iam.gserviceaccount.com
 ORCHESTRATOR=gke -> ORCHESTRATOR_TYPE=gke
+SCHEDULER=slurm -> ORCHESTRATOR_TYPE=slurm
 SUBNET=gpus NETWORK_CONFIG=existing NETWORK=n -> SUBNETWORK=gpus
 ENABLE_PUBLIC_IPS=false -> ENABLE_EXTERNAL_IP=no
 DISABLE_PUBLIC_IPS=true -> ENABLE_EXTERNAL_IP=no
@@ -245,7 +246,7 @@ INSTANCE_COUNT=0 -> at least 1 | INSTANCE_COUNT=1
 MAX_RUN_DURATION=14d -> at most 7d | MAX_RUN_DURATION=7d
 MAX_RUN_DURATION=4 -> '4' has no unit: 4h or 4m? | at least 600 | MAX_RUN_DURATION=<4h or 4m>
 ORCHESTRATOR_TYPE=kubernetes -> ORCHESTRATOR_TYPE=gke
-ORCHESTRATOR_TYPE=slurm -> Cluster Toolkit | ORCHESTRATOR_TYPE=<none, ray, gke>
+ORCHESTRATOR_TYPE=slurm-gcp -> none, ray, slurm, gke | ORCHESTRATOR_TYPE=slurm
 SPOT_POLICY=auto -> its name is CAPACITY here | CAPACITY=spot,on_demand
 BUDGET=500 -> its name is MAX_COST here | MAX_COST=500
 FROBNICATE=500 -> is not a setting | --help settings | remove it, or put # before it

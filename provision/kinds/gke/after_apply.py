@@ -10,7 +10,7 @@ from provision.documents.connection import ClusterConnection, NodePoolMade
 from provision.errors import ClusterError
 from provision.google.api import GoogleApiError
 from provision.kinds import connection, machines
-from provision.kinds.gke import control_plane, identities
+from provision.kinds.gke import control_plane
 from provision.kinds.gke.kubernetes import facts, jobs, pods, stages
 from provision.lifecycle import phases
 from provision.spec.pools import Group
@@ -73,7 +73,7 @@ def finish(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
     known = facts.read(made.target.spec, made.outputs)
     control_plane.keep(cloud.folder, known)
     try:
-        identities.require(cloud, made.target.spec)
+        control_plane.require_accounts(cloud, made.target.spec)
         known = _apply(context, cloud, made, known)
     except ClusterError as error:
         with phases.aside(context):

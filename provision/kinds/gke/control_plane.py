@@ -3,7 +3,10 @@
 Terraform replaces a node pool for another run of its nodes, and all that is in a network for
 another place of it in the configuration. The settings say none of it, so it is looked up. So are
 pools without nodes that have stayed behind their control plane: nothing of theirs is lost by an
-upgrade, and GKE makes none, as upgrades of nodes are held.
+upgrade, and GKE makes none, as upgrades of nodes are held. And the service accounts of its nodes
+and pods: whether they are there, and can act. Of a node nobody says with which number of its
+account it began, so another account that was made by the same address can't be told from the first.
+That is why Create makes none while nodes stand.
 """
 
 from __future__ import annotations
@@ -13,10 +16,10 @@ import enum
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import gke_versions, names
+from provision.catalogue import accounts, gke_versions, names
 from provision.codes import Code
 from provision.errors import ClusterError, Problem, StateError
-from provision.google import resources
+from provision.google import resources, service_accounts
 from provision.google.api import GoogleApiError, Service
 from provision.google.lists import Lists
 from provision.google.resources import CLUSTER, NETWORK
@@ -32,7 +35,7 @@ from provision.state.objects import Stored, Writer
 from provision.terraform.plan import SHORT_LIVED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from provision.catalogue.fabrics import Network
     from provision.context import Cloud, Context
@@ -419,3 +422,46 @@ def delete_lost(context: Context, cloud: Cloud) -> int:
             context.console.progress(f"Removed {path}: it is not in the state, and goes first")
             deleted += 1
     return deleted
+
+
+# ------------------------------------------------------------------------------ its accounts
+
+_NODES: Final = "nodes"
+_PODS: Final = "pods"
+_DEFAULT: Final = "default"
+_LACK: Final = {
+    _NODES: "they pull no image, and nobody sees their logs and metrics",
+    _PODS: "no bucket, secret or folder of a job is within their reach",
+}
+
+
+def lost_accounts(cloud: Cloud, place: Place, document: Mapping[str, Any]) -> Iterator[Problem]:
+    """The accounts that are gone or disabled, as far as these credentials may see them."""
+    named = {
+        str((pool.get("config") or {}).get("serviceAccount") or _DEFAULT)
+        for pool in node_pools(document).values()
+    }
+    default = accounts.default(cloud.project_number)
+    acts = {default if it == _DEFAULT else it: _NODES for it in sorted(named)}
+    if acts:
+        workload = names.WORKLOAD_ACCOUNT.of(place.name_prefix)
+        acts[accounts.of_project(workload, place.project_id)] = _PODS
+    for email, who in acts.items():
+        project = service_accounts.project_of(email, place.project_id, cloud.project_number)
+        if not project:
+            continue
+        account = (cloud.lists or Lists(cloud.api)).account(email, project)
+        if account.is_lost:
+            yield Problem(
+                code=Code.ACCOUNT_GONE,
+                what=f"the {who} act as {email}, a service account that {account.fate}",
+                why=f"they get no token: {_LACK[who]}",
+                fix=account.back(),
+            )
+
+
+def require_accounts(cloud: Cloud, place: Place) -> None:
+    """See that the accounts of nodes and pods are there, before more is built on them."""
+    found = list(lost_accounts(cloud, place, find(cloud.api, place) or {}))
+    if found:
+        raise ClusterError.of(found)

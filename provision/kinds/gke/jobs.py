@@ -1,4 +1,4 @@
-"""Jobs on a GKE cluster: each is a JobSet or a RayJob, which says how far it is.
+"""Jobs on a GKE cluster: each is a JobSet, a RayJob or a Job of tasks, which says how far it is.
 
 Its pods keep what it said.
 
@@ -19,20 +19,19 @@ import functools
 import re
 import time
 from dataclasses import replace
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from provision.catalogue import limits, names
-from provision.cost import estimate
+from provision.catalogue import names
 from provision.deployment.kind import Jobs, Needs, Stranded, WayIn
 from provision.documents import json_object
 from provision.documents.gke_status import JobState as Queued
 from provision.documents.job import Job, JobFailure, JobState
 from provision.errors import CheckError, SettingsError
 from provision.kinds import job_folder
-from provision.kinds.gke import control_plane, identities
+from provision.kinds.gke import control_plane, preview
 from provision.kinds.gke.kubernetes import (
     fabric_pods,
+    job_pods,
     jobs,
     kueue,
     pods,
@@ -45,22 +44,18 @@ from provision.kinds.gke.kubernetes.client import KubernetesError
 from provision.kinds.gke.kubernetes.objects import OURS, conditions, labels
 from provision.kinds.job_folder import JobFolder
 from provision.lifecycle import pricing
-from provision.screens import amounts, layout
 from provision.settings.choices import RestartOn
 from provision.spec import job as job_spec
-from provision.spec.topology import gpu_words
 from provision.state import objects
 from provision.state.objects import Stored, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from provision.catalogue.prices import Prices
     from provision.context import Cloud, Context
     from provision.documents.gke_status import Workload
     from provision.files.archive import Archive
     from provision.kinds.gke.kubernetes.client import Cluster
-    from provision.kinds.gke.kubernetes.facts import GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
     from provision.kinds.gke.kubernetes.run_jobs import Shape
     from provision.spec.job import JobSpec
@@ -74,12 +69,6 @@ _CANCELLED: Final = Stored("jobs/cancelled/{}", Writer.PROGRAM, objects.text)
 _BEGAN: Final = Stored("pods/jobs/{}/began.json", Writer.MACHINES, objects.said)
 _ATTEMPT: Final = Stored("pods/jobs/{}/attempts/{}", Writer.MACHINES, bytes)
 _END: Final = Stored("pods/jobs/{}/ends/{}/{}.json", Writer.MACHINES, objects.said)
-_SAID: Final = {
-    "CUDA out of memory": "a GPU ran out of memory",
-    "torch.OutOfMemoryError": "a GPU ran out of memory",
-    "No space left on device": "a disk is full",
-}
-"""The last words of a program that tell of a reason, as VMs read them, too (aiinfra_vm/job.py)."""
 _ANSWER: Final = 60.0
 """Seconds of cloud time for which a control plane may not answer."""
 _PAUSE: Final = 2.0
@@ -87,16 +76,14 @@ _EVERY: Final = 60.0
 """Seconds of cloud time between two looks at the nodes of a job that waits."""
 _TAKEN: Final = 409
 _GONE: Final = "is gone: somebody has deleted it, or the run that submitted it was killed"
-_SHAPES: Final = {it.kind: it for it in (run_jobs.JOB_SET, run_jobs.RAY_JOB)}
+_SHAPES: Final = {it.kind: it for it in (run_jobs.JOB_SET, run_jobs.RAY_JOB, run_jobs.JOB)}
 _ENDED: Final = "it was cancelled"
 _NO_ROOM: Final = "couldn't assign flavors"
-_LOST: Final = "its node was lost, or drained"
 _SOCKETS: Final = "NCCL goes by sockets, not by the network of the GPUs"
 _SLOW: Final = (
     f"{_SOCKETS}, at a fraction of the bandwidth: the program has replaced NCCL's variables, or"
     " LD_LIBRARY_PATH: docs/how-to/gpu-network.md"
 )
-_NOT_FOUND: Final = 127  # a shell's exit code
 _POD: Final = re.compile(r"\S*-(\d+)-[a-z0-9]{5}(?= |$)")
 """A pod's name, with its rank, in the words of Kubernetes."""
 _STATES: Final[Mapping[Queued, JobState]] = {
@@ -104,9 +91,9 @@ _STATES: Final[Mapping[Queued, JobState]] = {
     Queued.WAITING_FOR_NODES: JobState.WAITING,
     Queued.STARTING: JobState.PREPARING,
     Queued.RUNNING: JobState.RUNNING,
-    Queued.ENDING: JobState.RUNNING,  # its JobSet is about to say how it ended
+    # Its object is about to say how it ended, or has since it was looked at.
+    **dict.fromkeys((Queued.ENDING, Queued.FINISHED), JobState.RUNNING),
     Queued.GIVEN_UP: JobState.FAILED,
-    Queued.FINISHED: JobState.SUCCEEDED,
 }
 
 
@@ -124,19 +111,20 @@ class GkeJobs(Jobs):
 
     def needs(self, spec: JobSpec) -> Needs:
         """Its nodes, and the price of those that come for it."""
-        pool, nodes = self._room(spec)
-        made = self._made.get(pool.name)
+        room = self._room(spec)
+        made = self._made.get(room.pool.name)
         listed = pricing.known(self._context, self._cloud)
-        coming = self._coming(pool, made, nodes)
-        return needs(replace(spec, nodes=nodes), pool, made, coming, listed)
+        coming = self._coming(room, made)
+        return preview.needs(replace(spec, nodes=room.nodes), room, made, coming, listed)
 
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
-        """Write the folder and the job, and make its JobSet or RayJob."""
+        """Write the folder and the job, and make its JobSet, RayJob or Job."""
         control_plane.require_settings(self._folder, self._record)
-        identities.require(self._cloud, self._record)
+        control_plane.require_accounts(self._cloud, self._record)
         self._ask(lambda: stages.require_sources(self._cluster, self._facts), "look at its account")
-        pool, nodes = self._room(spec)
-        spec, shape = replace(spec, nodes=nodes), _shape(ray=spec.ray)
+        room = self._room(spec)
+        pool = room.pool
+        spec, shape = replace(spec, nodes=room.nodes), _shape(ray=spec.ray, array=spec.array)
         listed, made = pricing.known(self._context, self._cloud), self._made.get(pool.name)
         machine = job_folder.machine(made, listed) if made else {}
         taken = [it["metadata"]["name"] for it in self._things()]
@@ -148,7 +136,8 @@ class GkeJobs(Jobs):
             name=name,
             spec=spec,
             pool=pool,
-            nodes=nodes,
+            nodes=room.nodes,
+            slots=room.slots,
             bucket=where.bucket,
             folder=folder,
             told=f"{where.folder}/{_PODS}/jobs/{name}/",
@@ -188,13 +177,17 @@ class GkeJobs(Jobs):
         asked = self._jobs.asked(name)
         if asked is None:
             return next((_of_others(it) for it in self._others() if it.name == name), None)
-        shape = _shape(ray=asked.get("ray"))
+        shape = _shape(**_kept(asked))
         job = self._jobs.record(name, asked)
         job = replace(job, state=JobState.FAILED, why=f"its {shape.kind} {_GONE}")
         thing = self._thing(name, shape)
         cancelled = self._folder.read(_CANCELLED, name)
         if cancelled is not None and thing is None:
             ended, _, why = cancelled.partition(" ")
+            if job.tasks:
+                counts, _, why = why.partition(" ")
+                done, _, failed = counts.partition("/")
+                job = _counted(job, int(done or 0), int(failed or 0), is_over=True)
             told = self._folder.read(_BEGAN, name) or {}
             job = replace(job, state=JobState.CANCELLED, why=why or _ENDED, ended=ended)
             job = replace(job, began=job_folder.moment(told.get("began")))
@@ -215,9 +208,28 @@ class GkeJobs(Jobs):
         """By the newest piece of its log."""
         return self._jobs.heard(job)
 
+    def whole(self, job: Job) -> Job:
+        """Of tasks, with what they cost, by how long the program of each pod ran."""
+        job = super().whole(job)
+        asked = self._jobs.asked(job.name)
+        if not job.tasks or asked is None:
+            return job
+        spans = [
+            (json_object.number(it.get("began")), json_object.number(it.get("ended")))
+            for attempt in range(1, job.attempt + 1)
+            for it in self._ends(job.name, attempt)
+        ]
+        clock = self._context.clock
+        for pod in self._pods(job.name, run_jobs.JOB):
+            status = pod.get("status") or {}
+            if status.get("phase") == "Running" and not job_pods.is_placeholder(pod):
+                spans.append((job_folder.seconds_of(status.get("startTime")), clock.now()))
+        ran = sum(clock.cloud(max(0.0, end - began)) for began, end in spans if began and end)
+        return self._jobs.spent(job, asked, ran)
+
     def inside(self, job: Job) -> str:
         """In each of its pods."""
-        shape = _shape(ray=(self._jobs.asked(job.name) or {}).get("ray"))
+        shape = _shape(**_kept(self._jobs.asked(job.name) or {}))
         selector = shape.selector(job.name, None)
         return f"kubectl get pods -l {selector}, then kubectl exec <POD> -- nvidia-smi"
 
@@ -230,8 +242,8 @@ class GkeJobs(Jobs):
         of = self._record
         cluster = names.CLUSTER.of(of.name_prefix)
         before = control_plane.get_credentials(cluster, of.region, of.project_id)
-        found = self._pods(job.name, _shape(ray=asked.get("ray")))
-        return run_jobs.way_in(found, job, rank, before, self._cluster.for_kubectl)
+        found = self._pods(job.name, _shape(**_kept(asked)))
+        return job_pods.way_in(found, job, rank, before, self._cluster.for_kubectl)
 
     def cancel(self, job: Job) -> None:
         """Delete its object, with which its pods, its place in the queue and its requests go."""
@@ -239,9 +251,12 @@ class GkeJobs(Jobs):
         if asked is None:
             raise job_folder.of_others(job.name, f"kubectl delete {job.name.lower()}")
         why = job.failure.words if job.failure else ""
+        shape = _shape(**_kept(asked))
+        if job.tasks:  # nothing else says it when its Job is gone
+            done, failed = run_jobs.ended(self._thing(job.name, shape) or {})
+            why = f"{len(done)}/{len(failed)} {why}"
         note = f"{self._jobs.now()} {why}".strip()
         self._folder.write_once(_CANCELLED.at(job.name), note, "text/plain")
-        shape = _shape(ray=asked.get("ray"))
         self._ask(
             lambda: self._cluster.delete(shape.api, shape.kind, job.name, kueue.NAMESPACE),
             f"cancel {job.name}",
@@ -262,8 +277,8 @@ class GkeJobs(Jobs):
 
     # ------------------------------------------------------------------ what it can have
 
-    def _room(self, spec: JobSpec) -> tuple[GpuPool, int]:
-        """Where a job runs, and on how many nodes."""
+    def _room(self, spec: JobSpec) -> preview.Room:
+        """Where a job runs, on how many nodes, and how many of its tasks at a time."""
         facts, wanted = self._facts, spec.nodes or 1
         queues = (kueue.LOCAL_QUEUE, *(it.name for it in facts.queues)) if facts.has_queue else ()
         job_spec.require_offered(spec, queues=queues, ray=facts.ray_operator)
@@ -271,12 +286,19 @@ class GkeJobs(Jobs):
             raise SettingsError("The cluster has no GPU nodes", fix="GKE_NODE_POOLS and Create")
         offered = [(it, it.machine_type, it.accelerator) for it in facts.pools]
         meant = job_spec.chosen(spec.machine, offered)
+        largest = max(meant, key=lambda it: it.gpus)
+        job_spec.require_gpus(spec, largest.machine_type, largest.gpus)
+        meant = [it for it in meant if it.gpus >= (spec.gpus or 0)]
         main = jobs.main_pool(meant)
         fitting = (it for it in (main, *meant) if it.max_nodes >= wanted)
         pool = next(fitting, max(meant, key=lambda it: it.max_nodes))
-        most = pool.max_nodes
+        job_spec.require_network(spec, pool.machine_type, pool.gpus)
+        room = preview.Room(pool, wanted, 1, spec.gpus or pool.gpus)
+        most = at_a_time = pool.max_nodes
+        at_a_time *= room.parts
         if facts.has_queue:
-            most = min(most, facts.gpu_quota // max(pool.gpus, 1))
+            own = facts.gpu_quota // max(room.gpus, 1)
+            most, at_a_time = min(most, own), min(at_a_time, own)
         if wanted > most:
             of = f" of {spec.machine}" if spec.machine else ""
             raise SettingsError(
@@ -287,43 +309,54 @@ class GkeJobs(Jobs):
                 fix=f"--nodes {most}" if most else "KUEUE_GPU_QUOTA, and Create",
                 setting="--nodes",
             )
-        return pool, spec.nodes or by_default(self._made.get(pool.name), most)
+        if spec.array:
+            asked = min(spec.array.tasks, spec.array.most or spec.array.tasks)
+            return replace(room, slots=min(asked, at_a_time))
+        return replace(
+            room, nodes=spec.nodes or preview.by_default(self._made.get(pool.name), most)
+        )
 
     @functools.cached_property
     def _made(self) -> Mapping[str, Pool]:
         return control_plane.made(self._document, self._facts)
 
-    def _coming(self, pool: GpuPool, made: Pool | None, nodes: int) -> int:
-        """How many nodes come for a job of so many: a queued pool's never wait for another one."""
+    def _coming(self, room: preview.Room, made: Pool | None) -> int:
+        """How many nodes come for a job: a queued pool's never wait for another one."""
+        pool = room.pool
         if made is None or pool.queued:
-            return nodes
+            return room.machines
         if made.size.count is not None:
             return 0
         label = f"{kueue.POOL_LABEL}={pool.name}"
-        there = self._all("count nodes", "v1", "Node", selector=label)
-        busy = pods.busy(self._all("count nodes", "v1", "Pod"))
-        usable = {it["metadata"]["name"] for it in there if not it["spec"].get("unschedulable")}
-        return max(0, nodes - len(usable - busy))
+        there = self._all("count nodes", "v1", "Node", "", label)
+        used = pods.used(self._all("count nodes", "v1", "Pod"))
+        usable = (it["metadata"]["name"] for it in there if not it["spec"].get("unschedulable"))
+        free = sum((pool.gpus - used[it]) // room.gpus if room.gpus else 1 for it in usable)
+        return max(0, -((free - room.pods) // room.parts))
 
     # ------------------------------------------------------------------ how far it is
 
     def _of_thing(self, job: Job, thing: Object, shape: Shape, asked: Mapping[str, Any]) -> Job:
-        seconds = json_object.whole(asked.get("seconds"))
-        name, end, own = job.name, shape.end(thing), self._pods(job.name, shape)
+        # Each task has as long.
+        seconds = None if job.tasks else json_object.whole(asked.get("seconds"))
+        name, end = job.name, shape.end(thing)
+        own = [it for it in self._pods(name, shape) if not job_pods.is_placeholder(it)]
         restarts = shape.restarts(thing)
-        if restarts is None:
+        if restarts is None and job.tasks:
+            restarts = job_pods.begun_again(self._folder, _END, job, own)
+        elif restarts is None:
             restarts = max(0, len(self._folder.names(_ATTEMPT, name)) - 1)
         # First the queue: what is said of pods is then not older than what is said of it.
         if end is not None and end.succeeded:
             job = replace(job, state=JobState.SUCCEEDED, why="", ended=end.ended)
         elif end is not None:
-            failure = self._failure(job, restarts + 1, shape)
+            failure = None if job.tasks else self._failure(job, restarts + 1, shape)
             job = replace(job, why=end.why, ended=end.ended, failure=failure)
         elif "deletionTimestamp" in thing["metadata"]:
             job = replace(job, state=JobState.STOPPING, why=f"its {shape.kind} is being deleted")
         else:
             job = self._of_queue(job, thing, own)
-            stuck = next(filter(None, map(_stuck, own)), None)
+            stuck = next(filter(None, map(job_pods.stuck, own)), None)
             job = replace(job, failure=stuck or job.failure)
         told = self._folder.read(_BEGAN, name) or {}
         started = json_object.number(told.get("began"))
@@ -333,12 +366,14 @@ class GkeJobs(Jobs):
         if job.state is JobState.RUNNING:
             slow = _SOCKETS if sockets and sockets <= restarts + 1 else ""
             job = replace(job, why=slow) if started else replace(job, state=JobState.PREPARING)
+        if job.tasks:
+            return self._of_tasks(job, thing, own, started, restarts)
         nodes = [it["spec"].get("nodeName") for it in own]
         if job.state.is_over and not own:
             nodes = [json_object.text(it.get("vm")) for it in self._ends(name, restarts + 1)]
         # What made each attempt fail after which there was another one.
         failures = {
-            it: why.words if (why := self._failure(job, it, shape)) else _LOST
+            it: why.words if (why := self._failure(job, it, shape)) else job_pods.LOST
             for it in range(1, restarts + 1)
         }
         return replace(
@@ -351,6 +386,34 @@ class GkeJobs(Jobs):
                 *_events(failures, job.restarts, sockets),
                 *_why_not(job, restarts, asked),
             ),
+        )
+
+    def _of_tasks(
+        self, job: Job, thing: Object, own: Sequence[Object], started: float | None, restarts: int
+    ) -> Job:
+        """A job of tasks with how far these are."""
+        done, failed = run_jobs.ended(thing)
+        over = {*done, *failed}
+        alive = (it for it in own if (it.get("status") or {}).get("phase") == "Running")
+        running = len({job_pods.rank(it) for it in alive} - over)
+        if job.state is JobState.PREPARING and started:  # the others may still wait for nodes
+            job = replace(job, state=JobState.RUNNING)
+        job = _counted(job, len(done), len(failed), running, is_over=job.state.is_over)
+        if failed and started:
+            if self._failures.get((job.name, 0)) is None:
+                first = job_pods.first_task(self._folder, _END, job, failed, own)
+                self._failures[job.name, 0] = first
+            job = replace(job, failure=self._failures[job.name, 0])
+        at_once = json_object.whole(thing["spec"].get("parallelism")) or 0
+        why = job.failure
+        return replace(
+            job,
+            attempt=restarts + 1 if started else 0,
+            began=job_folder.moment(started),
+            tasks=job.tasks and replace(job.tasks, most=at_once, which_failed=tuple(failed)),
+            events=(f"task {why.rank} failed: {why.what}; the others go on",)
+            if failed and why
+            else (),
         )
 
     def _of_queue(self, job: Job, thing: Object, own: Sequence[Object]) -> Job:
@@ -415,7 +478,7 @@ class GkeJobs(Jobs):
         return self._failures[job.name, attempt]
 
     def _first(self, name: str, attempt: int, shape: Shape) -> JobFailure | None:
-        own = {run_jobs.rank(it): it for it in self._pods(name, shape, attempt)[::-1]}
+        own = {job_pods.rank(it): it for it in self._pods(name, shape, attempt)[::-1]}
         failed = [
             it
             for it in self._ends(name, attempt)
@@ -423,9 +486,9 @@ class GkeJobs(Jobs):
         ]
         if failed:
             end = min(failed, key=lambda it: json_object.number(it.get("ended")) or 0.0)
-            cause = _cause(end, own.get(json_object.whole(end.get("rank")) or 0))
+            cause = job_pods.cause(end, own.get(json_object.whole(end.get("rank")) or 0))
             return job_folder.failure({**end, "cause": cause})
-        if unbegun := next(filter(None, map(_unbegun, own.values())), None):
+        if unbegun := next(filter(None, map(job_pods.unbegun, own.values())), None):
             return unbegun
         # The Job of the last attempt says which pod ended it.
         selector = f"{fabric_pods.SET_LABEL}={name}"
@@ -433,7 +496,7 @@ class GkeJobs(Jobs):
             message = str(conditions(child).get("Failed", {}).get("message", ""))
             if pod := _POD.search(message):
                 node = (own.get(int(pod[1])) or {}).get("spec", {}).get("nodeName", "") or pod[0]
-                cause = _LOST if "DisruptionTarget" in message else message
+                cause = job_pods.LOST if "DisruptionTarget" in message else message
                 return JobFailure(machine=node, rank=int(pod[1]), cause=cause, tail="")
         return None
 
@@ -472,9 +535,11 @@ class GkeJobs(Jobs):
     def _pods(self, name: str, shape: Shape, attempt: int | None = None) -> list[Object]:
         """The pods of a job, by their ranks; of one attempt alone if it is given."""
         selector = shape.selector(name, attempt)
-        found = self._all(f"look at {name}", "v1", "Pod", kueue.NAMESPACE, selector)
+        # A thousand tasks leave as many pods, of which those that went well say nothing more.
+        fields = pods.ALIVE if shape is run_jobs.JOB else ""
+        found = self._all(f"look at {name}", "v1", "Pod", kueue.NAMESPACE, selector, fields)
         return sorted(
-            found, key=lambda it: (run_jobs.rank(it), labels(it).get("ray.io/node-type") != "head")
+            found, key=lambda it: (job_pods.rank(it), labels(it).get("ray.io/node-type") != "head")
         )
 
     def _others(self) -> list[Workload]:
@@ -487,48 +552,12 @@ class GkeJobs(Jobs):
             if it.name not in ours and it.state is not Queued.FINISHED
         ]
 
-    def _all(
-        self, doing: str, api: str, kind: str, namespace: str = "", selector: str = ""
-    ) -> list[Object]:
-        return self._ask(lambda: self._cluster.all(api, kind, namespace, selector), doing)
+    def _all(self, doing: str, api: str, kind: str, *where: str) -> list[Object]:
+        return self._ask(lambda: self._cluster.all(api, kind, *where), doing)
 
     def _ask(self, attempt: Callable[[], T], doing: str) -> T:
         deadline = self._context.progress.deadline(_ANSWER, _PAUSE)
         return deadline.retry(attempt, doing)
-
-
-def by_default(made: Pool | None, most: int) -> int:
-    """How many nodes a job gets that names no number: of those that are there in any case, all."""
-    return most if made is not None and made.size.count is not None else min(most, 1)
-
-
-def needs(
-    spec: JobSpec, pool: GpuPool, made: Pool | None, coming: int, listed: Prices | None
-) -> Needs:
-    """What a job takes that has its number of nodes, of which so many come for it."""
-    nodes = spec.nodes or 0
-    parts = estimate.of_machines(made, coming, listed) if made and listed and coming else ()
-    price = amounts.of_parts(parts) if coming else "there already, at no more cost"
-    facts = [
-        f"{layout.counted(nodes, 'node')} of {pool.name}",
-        f"{nodes * pool.gpus} x {gpu_words(pool.accelerator)}",
-        f"{coming} of them new" if 0 < coming < nodes else "",
-        "at an unknown price" if price == "unknown" else price,
-        _until(spec, pool),
-    ]
-    more = sum((part.most for part in parts if part.most is not None), Decimal(0))
-    return Needs(words=f"The job takes {', '.join(filter(None, facts))}", more=more)
-
-
-def _until(spec: JobSpec, pool: GpuPool) -> str:
-    longest = spec.seconds or limits.LONGEST_RUN
-    most = kueue.run_seconds(pool, longest) if pool.queued else longest
-    if spec.seconds == most:
-        return f"until --time ({amounts.span(most)}) is over"
-    if pool.queued:
-        return f"until it ends, {amounts.span(most)} at most"
-    run = pool.max_run_seconds
-    return "until it ends" + (f", each node {amounts.span(run)} at most" if run else "")
 
 
 def _events(failures: Mapping[int, str], most: int, sockets: int | None) -> Iterator[str]:
@@ -555,49 +584,22 @@ def _why_not(job: Job, restarts: int, asked: Mapping[str, Any]) -> Iterator[str]
         )
 
 
-def _shape(*, ray: object) -> Shape:
-    return run_jobs.RAY_JOB if ray else run_jobs.JOB_SET
+def _shape(*, ray: object, array: object) -> Shape:
+    return run_jobs.RAY_JOB if ray else run_jobs.JOB if array else run_jobs.JOB_SET
 
 
-def _cause(end: Mapping[str, Any], pod: Object | None) -> str:
-    """What is known of the reason why a program ended so; "" for nothing."""
-    of_pod = (pod or {}).get("status") or {}
-    if of_pod.get("reason"):  # evicted
-        return f"{of_pod['reason']}: {of_pod.get('message', '')}"
-    for container in of_pod.get("containerStatuses") or []:
-        ended = (container.get("state") or {}).get("terminated") or {}
-        if container["name"] == run_jobs.CONTAINER and ended.get("reason") == "OOMKilled":
-            return "out of memory"
-    tail = json_object.text(end.get("tail"))
-    if said := next((cause for words, cause in _SAID.items() if words in tail), ""):
-        return said
-    if end.get("code") is None:
-        return "it was killed: out of memory, or with its node"
-    return "command not found" if end.get("code") == _NOT_FOUND else ""
+def _kept(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What tells of the shape of a job that was asked for."""
+    return {"ray": asked.get("ray"), "array": job_spec.array_of(asked)}
 
 
-def _stuck(pod: Object) -> JobFailure | None:
-    """What keeps the program of a pod from ever beginning, while it holds a node."""
-    why = pods.unpullable(pod)
-    cause = f"its image can't be pulled: {why.rpartition(' desc = ')[2]}"
-    return _failed(pod, cause, why) if why else None
-
-
-def _unbegun(pod: Object) -> JobFailure | None:
-    """What kept the program of a pod from beginning."""
-    for container in (pod.get("status") or {}).get("initContainerStatuses") or []:
-        ended = (container.get("state") or {}).get("terminated") or {}
-        if ended.get("exitCode"):
-            message = str(ended.get("message") or "")
-            lines = message.strip().splitlines()
-            said = lines[-1] if lines else "it said nothing"
-            return _failed(pod, f"{container['name']} failed: {said}", message)
-    return None
-
-
-def _failed(pod: Object, cause: str, tail: str) -> JobFailure:
-    node = pod["spec"].get("nodeName", "")
-    return JobFailure(machine=node, rank=run_jobs.rank(pod), cause=cause, tail=tail)
+def _counted(job: Job, done: int, failed: int, running: int = 0, *, is_over: bool) -> Job:
+    """A job with how far its tasks are."""
+    assert job.tasks is not None  # noqa: S101 - the caller has seen it
+    left = len(job.ranks) - done - failed - running
+    waiting, cancelled = (0, left + running) if is_over else (left, 0)
+    tasks = replace(job.tasks, succeeded=done, failed=failed, waiting=waiting, cancelled=cancelled)
+    return replace(job, tasks=replace(tasks, running=0 if is_over else running))
 
 
 def _of_others(work: Workload) -> Job:

@@ -1,29 +1,38 @@
-"""What a GKE cluster would have beside machines and networks, before anything exists."""
+"""What a GKE cluster would have beside machines and networks, and what a job would take of it."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import names
+from provision.catalogue import limits, names
+from provision.cost import estimate
+from provision.deployment.kind import Needs
 from provision.documents.plan import Contents, Identity
 from provision.kinds import variables
 from provision.kinds.gke.kubernetes import fabric_pods, facts, jobs, kueue, manifests, stages
 from provision.kinds.gke.kubernetes.objects import to_yaml
+from provision.screens import amounts
 from provision.screens.layout import counted
 from provision.spec import outbound
+from provision.spec.topology import gpu_words
 from provision.terraform.plan import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from provision.catalogue.prices import Prices
     from provision.context import Context
     from provision.deployment.deployment import Deployment
     from provision.deployment.workspace import Workspace
     from provision.errors import Problem
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.spec.cluster import GkeSpec
+    from provision.spec.job import JobSpec
+    from provision.spec.pools import Pool
 
 _IMAGE: Final = re.compile(r"^[ -]*image: *[\"']?([^\s\"']+)", re.MULTILINE)
 
@@ -101,3 +110,67 @@ def _made(
         for number, stage in enumerate(wanted, start=1)
     }
     return {**by_stage, **{f"jobs/{it}": text for it, text in jobs.render(known).items()}}, notes
+
+
+# ------------------------------------------------------------------------------ a job
+
+
+def by_default(made: Pool | None, most: int) -> int:
+    """How many nodes a job gets that names no number: of those that are there in any case, all."""
+    return most if made is not None and made.size.count is not None else min(most, 1)
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a job has of a cluster at a time."""
+
+    pool: GpuPool
+    nodes: int  # of each program
+    slots: int  # how many of them run at a time: its tasks, or one
+    gpus: int  # of each node
+
+    @property
+    def parts(self) -> int:
+        """How many such parts a node has."""
+        return max(1, self.pool.gpus // max(self.gpus, 1))
+
+    @property
+    def pods(self) -> int:
+        """How many of its pods run at a time."""
+        return self.nodes * self.slots
+
+    @property
+    def machines(self) -> int:
+        """How many nodes these fill."""
+        return -(-self.pods // self.parts)
+
+
+def needs(
+    spec: JobSpec, room: Room, made: Pool | None, coming: int, listed: Prices | None
+) -> Needs:
+    """What a job takes that has its number of nodes, of which so many come for it."""
+    pool, nodes = room.pool, room.machines
+    parts = estimate.of_machines(made, coming, listed) if made and listed and coming else ()
+    price = amounts.of_parts(parts) if coming else "there already, at no more cost"
+    facts = [
+        f"{counted(nodes, 'node')} of {pool.name}",
+        f"{room.pods * room.gpus} x {gpu_words(pool.accelerator)}",
+        f"for {room.slots} of its {spec.array.tasks} tasks at a time" if spec.array else "",
+        f"{coming} of them new" if 0 < coming < nodes else "",
+        "at an unknown price" if price == "unknown" else price,
+        _until(spec, pool),
+    ]
+    more = sum((part.most for part in parts if part.most is not None), Decimal(0))
+    return Needs(words=f"The job takes {', '.join(filter(None, facts))}", more=more)
+
+
+def _until(spec: JobSpec, pool: GpuPool) -> str:
+    longest = spec.seconds or limits.LONGEST_RUN
+    most = kueue.run_seconds(pool, longest) if pool.queued else longest
+    if spec.seconds == most:
+        own = f"--time ({amounts.span(most)}) is over"
+        return f"until its tasks have ended, each when {own}" if spec.array else f"until {own}"
+    if pool.queued:
+        return f"until it ends, {amounts.span(most)} at most"
+    run = pool.max_run_seconds
+    return "until it ends" + (f", each node {amounts.span(run)} at most" if run else "")

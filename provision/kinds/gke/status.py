@@ -17,7 +17,7 @@ from provision.google import refusals
 from provision.kinds import gpus as gpu_words
 from provision.kinds import happened, machines
 from provision.kinds import status as common
-from provision.kinds.gke import control_plane, identities, trouble
+from provision.kinds.gke import control_plane, trouble
 from provision.kinds.gke.control_plane import State
 from provision.kinds.gke.kubernetes import pods, status
 from provision.lifecycle import pricing
@@ -75,7 +75,7 @@ def look(
         told=told,
         gpus=gpus,
         clock=clock,
-        lost=tuple(identities.lost(cloud, record, document)),
+        lost=tuple(control_plane.lost_accounts(cloud, record, document)),
     )
     runs = existing(record, there, facts, told, clock)
     if unknown and runs is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision import words
 from provision.codes import Code
-from provision.documents.connection import VmConnection, VmsConnection
+from provision.documents.connection import SlurmConnection, VmConnection, VmsConnection
 from provision.documents.timeline import StageName
 from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.kinds import connection, happened, machines
@@ -277,6 +277,9 @@ def _connection(spec: VmSpec, now: Now) -> Callable[..., VmsConnection]:
         VmsConnection,
         vms=tuple(vms),
         ray=connection.ray(vms[0].ssh) if spec.ray_version is not None and vms else None,
+        slurm=SlurmConnection(shell=vms[0].ssh, partition=spec.slurm_partition)
+        if spec.slurm_partition is not None and vms
+        else None,
         local_ssd_path=spec.local_ssd_path if machine and machine.local_ssds else None,
         local_ssd_gb=machine.local_ssd_gb if machine else 0,
     )

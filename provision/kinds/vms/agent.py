@@ -4,6 +4,7 @@
     vms/roster.json             who has which rank, as the VMs have agreed among themselves (ADR 29)
     vms/members/NAME.json       a VM's heartbeat, each minute
     vms/idle.json               when the last VM powered itself off
+    vms/slurm/nodes.json        what Slurm says of the VMs, each minute at least
     vms/task.json               what is to be done, by whom, and within what time
     vms/results/ID/NAME.json    how far a VM is with it, and its answer
 
@@ -15,6 +16,7 @@ new one ends the one before it.
 
 from __future__ import annotations
 
+import collections
 import json
 import re
 import secrets
@@ -23,6 +25,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from provision import words
 from provision.documents import json_object
+from provision.documents.job import JobState
+from provision.documents.vm_status import SlurmNode, SlurmNow
 from provision.kinds.vms import instances
 from provision.kinds.vms.instances import arguments, moment
 from provision.state import objects
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from provision.context import Cloud
+    from provision.documents.job import Job
     from provision.documents.vm_status import StartupStep
     from provision.spec.cluster import VmSpec
     from provision.spec.pools import Group
@@ -68,10 +73,48 @@ def _at(content: bytes) -> float | None:
     return json_object.number(objects.said(content).get("at"))
 
 
+@dataclass(frozen=True)
+class Queue:
+    """What the head of Slurm said last."""
+
+    at: float  # when it said so (Unix epoch)
+    head: str
+    nodes: Mapping[str, SlurmNode]  # the VMs by name
+
+    def now(self, clock: Clock, others: Iterable[Job] = ()) -> SlurmNow:
+        """It in numbers; `others`: the jobs that are none of Run's."""
+        nodes, states = self.nodes.values(), [it.state for it in others]
+        return SlurmNow(
+            head=self.head,
+            states=dict(collections.Counter(sorted(it.state for it in nodes))),
+            gpus=sum(it.gpus for it in nodes),
+            gpus_in_use=sum(it.gpus_in_use for it in nodes),
+            silent_seconds=max(0, int(clock.since(self.at))),
+            others_running=states.count(JobState.RUNNING),
+            others_waiting=states.count(JobState.WAITING),
+        )
+
+
+def _queue(content: bytes) -> Queue | None:
+    said, text, whole = objects.said(content), json_object.text, json_object.whole
+    at, head = json_object.number(said.get("at")), text(said.get("head"))
+    nodes = {
+        text(it.get("name")): SlurmNode(
+            state=text(it.get("state")).lower()[:_LONGEST],
+            reason=text(it.get("reason"))[:_LONGEST],
+            gpus=whole(it.get("gpus")) or 0,
+            gpus_in_use=whole(it.get("gpus_in_use")) or 0,
+        )
+        for it in json_object.objects(said.get("nodes"))
+    }
+    return Queue(at, head[:_LONGEST], nodes) if at is not None and head else None
+
+
 _SIZE: Final = Stored("vms/group.json", Writer.MACHINES, _size)
 _ROSTER: Final = Stored("vms/roster.json", Writer.MACHINES, _members, largest=2**24)
 MEMBER: Final = Stored("vms/members/{}.json", Writer.MACHINES, objects.said)
 _IDLE: Final = Stored("vms/idle.json", Writer.MACHINES, _at)
+_QUEUE: Final = Stored("vms/slurm/nodes.json", Writer.MACHINES, _queue)
 
 
 def tell_size(cloud: Cloud, spec: VmSpec, *, is_new: bool) -> None:
@@ -91,6 +134,11 @@ def size(folder: StateFolder) -> int | None:
 def idle_since(folder: StateFolder) -> float | None:
     """When the last VM powered itself off, as it was idle (Unix epoch); None if none did."""
     return folder.read(_IDLE)
+
+
+def queue(folder: StateFolder) -> Queue | None:
+    """What Slurm says of the VMs; None where there is none, or not yet."""
+    return folder.read(_QUEUE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +217,14 @@ def seats(cloud: Cloud) -> Mapping[str, Seat]:
 def accounts(folder: StateFolder) -> Mapping[str, str]:
     """The number of each VM -> that of the account whose tokens it gets, as it said last."""
     return _accounts(folder.read(_ROSTER) or ())
+
+
+def named(folder: StateFolder, number: str) -> str:
+    """The name of the VM of this number; "" if nobody has heard of it."""
+    roster = folder.read(_ROSTER) or ()
+    return next(
+        (json_object.text(it.get("name")) for it in roster if it.get("instance_id") == number), ""
+    )
 
 
 def _seats(roster: Iterable[Mapping[str, Any]]) -> Mapping[str, Seat]:

@@ -40,7 +40,7 @@ def of(spec: VmSpec) -> Contents:
     lacks = images.lacking(spec.image.project)
     name = spec.image.name or f"the newest of {spec.image.family}"
     return Contents(
-        words="Ray cluster" if spec.ray_version else "VM group",
+        words=spec.called,
         place=spec.zone,
         image=f"{name}: {lacks}" if lacks else name,
         software=tuple(_software(spec)),
@@ -115,6 +115,8 @@ def _idle(spec: VmSpec) -> str:
 def _software(spec: VmSpec) -> Iterator[str]:
     if spec.ray_version:
         yield f"Ray {spec.ray_version}"
+    if spec.slurm_partition:
+        yield f"Slurm, partition {spec.slurm_partition}"
     if spec.notebook:
         # Jupyter, where the image is known to have it.
         image = spec.image
@@ -125,7 +127,7 @@ def _software(spec: VmSpec) -> Iterator[str]:
         yield "Ops Agent"
     if spec.command:
         yield "your STARTUP_COMMAND"
-    yield "updates while idle" if spec.os_updates else "no updates"
+    yield "OS updates while idle" if spec.os_updates else "no OS updates"
     way = spec.outbound
     if way.proxy:
         yield f"the proxy {urlsplit(way.proxy).netloc}"

@@ -74,6 +74,8 @@ class Vm:
     bound: bool = False  # whether it is bound to its reservation, and so to the hosts of that
     # whether Google starts it again when its host was maintained, or has failed
     restarts: bool = False
+    # seconds from a start until Google deletes it, of which `remaining` are left
+    lives: float = 0.0
 
     @classmethod
     def of(cls, instance: Mapping[str, Any], clock: Clock) -> Self:
@@ -101,6 +103,7 @@ class Vm:
             address=interfaces[0].get("networkIP", "") if interfaces else "",
             bound=scheduling.get("provisioningModel") == "RESERVATION_BOUND",
             restarts=scheduling.get("automaticRestart") is True,
+            lives=_lives(instance) or 0.0,
         )
 
 
@@ -218,9 +221,12 @@ def group_path(place: Place) -> str:
 
 
 def ending_soon(vms: Sequence[Vm]) -> list[Problem]:
-    """A note on VMs that have less than a day left; empty if there are no such VMs."""
-    left = {vm.name: vm.remaining for vm in vms if vm.remaining is not None}
-    ending = {name: seconds for name, seconds in left.items() if seconds < _SHORT}
+    """A note on VMs that have less than a day left, and less than half of what they had.
+
+    Of those that have just come the plan has said it.
+    """
+    left = {vm.name: (vm.remaining, vm.lives / 2) for vm in vms if vm.remaining is not None}
+    ending = {name: has for name, (has, half) in left.items() if has < min(_SHORT, half)}
     if not ending:
         return []
     return [
@@ -228,8 +234,10 @@ def ending_soon(vms: Sequence[Vm]) -> list[Problem]:
             code=Code.ENDS_SOON,
             setting="MAX_RUN_DURATION",
             what=f"in {words.duration(min(ending.values()))} Google deletes {words.listed(ending)}",
-            why="their run duration ends then, and it can't be extended",
-            fix="save their data; a Create after that requests new VMs",
+            why="MAX_RUN_DURATION is over then, and can't be extended for what runs",
+            fix="save what is on its disk; a Create after that requests a new VM"
+            if len(ending) == 1
+            else "save what is on their disks; a Create after that requests new VMs",
         )
     ]
 
@@ -243,12 +251,16 @@ def moment(text: str | None) -> float | None:
 
 
 def _remaining(instance: Mapping[str, Any], clock: Clock) -> float | None:
-    duration = instance.get("scheduling", {}).get("maxRunDuration", {}).get("seconds")
-    start = _started(instance)
+    duration, start = _lives(instance), _started(instance)
     if duration is None or not start:
         return None
     passed = clock.since(dt.datetime.fromisoformat(start).timestamp())
-    return max(0.0, int(duration) - passed)
+    return max(0.0, duration - passed)
+
+
+def _lives(instance: Mapping[str, Any]) -> int | None:
+    seconds = instance.get("scheduling", {}).get("maxRunDuration", {}).get("seconds")
+    return None if seconds is None else int(seconds)
 
 
 def _started(instance: Mapping[str, Any]) -> str | None:

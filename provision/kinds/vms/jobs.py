@@ -2,10 +2,12 @@
 
 Beside what every job has there (`kinds.job_folder`):
 
-    jobs/index.json             the jobs that are not over, in their order
-    vms/job.json                how far the job is that is under way
-    vms/jobs/NAME/course.json   how far one came that is over
-    ray/jobs.json               what others run on Ray, and is not over
+    jobs/index.json                  the jobs that are not over, in their order
+    vms/job.json                     how far the job is that is under way
+    vms/jobs/NAME/course.json        how far one came that is over; by Slurm, how far each is
+    vms/jobs/NAME/nodes/task-N.json  by Slurm, how far a task is, and where
+    ray/jobs.json                    what others run on Ray, and is not over
+    vms/slurm/jobs.json              what others have Slurm run, and is not over
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import math
 import re
 import shlex
 import time
@@ -23,12 +26,15 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.codes import Code
 from provision.deployment.kind import Jobs, Needs, Stranded, WayIn, shell
 from provision.documents import json_object
-from provision.documents.job import Job, JobState
+from provision.documents.job import Job, JobState, JobTasks
 from provision.errors import CheckError, ClusterError, SettingsError
 from provision.kinds import connection, job_folder
 from provision.kinds.job_folder import JobFolder
 from provision.kinds.vms import agent, instances, out_of_date, trouble
 from provision.screens import amounts, layout
+from provision.screens import jobs as screen
+from provision.settings.choices import KIND
+from provision.spec import job as job_spec
 from provision.state import objects
 from provision.state.objects import Stored, Writer
 
@@ -51,6 +57,10 @@ _STATES: Final = {"PENDING": JobState.WAITING, "RUNNING": JobState.RUNNING}
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 """Any program on a VM may write what others run: no other name is shown."""
 _SENT: Final = "others run it, by Ray's own means; `ray job logs` on a VM has what it says"
+_QUEUED: Final = "{} sent it to Slurm; `scontrol show job {}` on a VM says all of it"
+_LONGEST: Final = 1e9
+"""Seconds; no task runs for longer, whatever a program on its VM says."""
+_LIVE: Final = frozenset(it for it in JobState if not it.is_over)
 _UNHEARD: Final = (
     "the VMs have not taken note of it yet; those that have powered themselves off (IDLE_TIMEOUT)"
     " are started by Create"
@@ -63,20 +73,38 @@ def _order(content: bytes) -> list[dict[str, Any]]:
 
 
 def _others(content: bytes) -> dict[str, Job]:
+    """What others run, by name; who sent it, and what it waits for, only Slurm's head says."""
     found: dict[str, Job] = {}
     for it in json_object.objects(objects.said(content).get("jobs")):
-        name, since = json_object.text(it.get("name")), job_folder.moment(it.get("since"))
+        name, since = json_object.text(it.get("name")), it.get("since")
         state = _STATES.get(json_object.text(it.get("state")))
-        if state and _NAME.fullmatch(name):
-            began = since if state is JobState.RUNNING else None
-            found[name] = Job(name=name, state=state, why=_SENT, submitted=since or "", began=began)
+        if not state or not _NAME.fullmatch(name):
+            continue
+        at = job_folder.moment(job_folder.seconds_of(since) if isinstance(since, str) else since)
+        user, why = json_object.text(it.get("user")), json_object.text(it.get("why"))
+        told = _QUEUED.format(user, name) if user else _SENT
+        waits = why if state is JobState.WAITING else ""
+        nodes, gpus = json_object.whole(it.get("nodes")), json_object.whole(it.get("gpus")) or 0
+        found[name] = Job(
+            name=name,
+            state=state,
+            why="; ".join(filter(None, [waits, told])),
+            submitted=at or "",
+            began=at if state is JobState.RUNNING else None,
+            nodes=nodes,
+            gpus=gpus // max(nodes or 1, 1),
+            command=tuple(filter(None, [json_object.text(it.get("title"))])),
+            by=user,
+        )
     return found
 
 
 INDEX: Final = Stored(f"jobs/{job_folder.ORDER}.json", Writer.PROGRAM, _order)
 _NOW: Final = Stored("vms/job.json", Writer.MACHINES, objects.said)
 _COURSE: Final = Stored("vms/jobs/{}/course.json", Writer.MACHINES, objects.said)
-_OTHERS: Final = Stored("ray/jobs.json", Writer.MACHINES, _others)
+_TASK: Final = Stored("vms/jobs/{}/nodes/task-{}.json", Writer.MACHINES, objects.said)
+_ON_RAY: Final = Stored("ray/jobs.json", Writer.MACHINES, _others)
+_BY_SLURM: Final = Stored("vms/slurm/jobs.json", Writer.MACHINES, _others)
 
 
 class Watch:
@@ -118,37 +146,45 @@ class Watch:
 
 
 class VmJobs(Jobs):
-    """The jobs of a group of VMs; `machine` says what each of them is."""
+    """The jobs of a group of VMs; `machine` says what each of them is, `watch` looks at them."""
 
     def __init__(
         self,
         folder: StateFolder,
         clock: Clock,
-        watch: Watch,
+        watch: Watch | None = None,
         machine: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        self._folder, self._watch = folder, watch
+        self._folder, self._clock, self._watch = folder, clock, watch
         self._machine = functools.cache(machine)
         self._jobs = JobFolder(folder, "vms", clock)
 
     def needs(self, spec: JobSpec) -> Needs | None:
-        """Its VMs, which are there, and what of the cluster's cost is this job's."""
+        """Its VMs or parts of them, which are there, and what of the cluster's cost is its own."""
         most, machine = agent.size(self._folder), self._machine()
         if most is None or not machine:
             return None
-        nodes, gpus, hourly = spec.nodes or most, machine["gpus"], machine["hourly"]
-        each = Decimal(hourly) * nodes if hourly else None
+        nodes, hourly = spec.nodes or most, job_folder.hourly(machine, spec.gpus)
+        each = hourly * nodes if hourly is not None else None
         record = self._folder.record()
         ends = spec.seconds or (record and record.settings.get("MAX_RUN_DURATION"))
         daily = f": {amounts.usd(each * 24)} a day, which --time limits" if each else ""
+        where, gpus = f"{nodes} of {layout.counted(most, 'VM')}", nodes * machine["gpus"]
+        if spec.gpus:
+            where = f"{layout.counted(spec.gpus, 'GPU')} of {'each of ' * (nodes > 1)}{where}"
+            gpus = 0
         facts = [
-            f"{nodes} of {layout.counted(most, 'VM')}",
-            layout.counted(nodes * gpus, "GPU") if gpus else "",
+            where,
+            layout.counted(gpus, "GPU") if gpus else "",
             "there already" + (f" at {amounts.usd(each)}/h" if each else ""),
             f"until --time ({amounts.span(spec.seconds)}) is over" if spec.seconds else "",
-            "" if spec.seconds else "until it ends" + ("" if ends else daily),
+            "" if spec.seconds else "until it ends" + ("" if ends or spec.array else daily),
         ]
-        return Needs(words=f"The job takes {', '.join(filter(None, facts))}", more=Decimal(0))
+        who = "The job takes"
+        if spec.array:
+            most_at_once = f", {spec.array.most} at a time," if spec.array.most else ""
+            who = f"Each of its {layout.counted(spec.array.tasks, 'task')}{most_at_once} takes"
+        return Needs(words=f"{who} {', '.join(filter(None, facts))}", more=Decimal(0))
 
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
         """Write the folder, the job and its place in the order."""
@@ -160,12 +196,15 @@ class VmJobs(Jobs):
                 fix=f"--nodes {most}, or a greater INSTANCE_COUNT and Create",
                 setting="--nodes",
             )
-        name = self._jobs.put(spec, archive, self._machine())
+        machine = self._machine()
+        if machine:
+            job_spec.require_gpus(spec, machine["type"], machine["gpus"])
+        name = self._jobs.put(spec, archive, machine)
         self._change_index(lambda known: [*known, {"name": name, "cancelled": False}])
         return name
 
     def names(self) -> Sequence[str]:
-        """The names of all jobs, the newest last; first those that others run on Ray."""
+        """The names of all jobs, the newest last; first those that others run."""
         ours = self._jobs.names()
         return [*(name for name in self._others() if name not in ours), *ours]
 
@@ -177,30 +216,29 @@ class VmJobs(Jobs):
         course = self._folder.read(_COURSE, name) or self._folder.read(_NOW) or {}
         course = course if course.get("name") == name else {}
         is_known = course and course.get("state") != JobState.WAITING
-        if not is_known and (deaf := self._watch.deaf()):
+        if not is_known and self._watch and (deaf := self._watch.deaf()):
             return self._job(name, asked, {"why": deaf})
-        if course:
-            return self._with_loss(self._job(name, asked, course))
-        names = self._order()
+        names = [] if is_known else self._order()
         earlier = names[: names.index(name)] if name in names else []
         before = [it for it in earlier if not self._is_over(it)]
-        why = f"{before[0]} is before it" if before else _UNHEARD
-        return self._with_loss(self._job(name, asked, {"why": why}, place=len(before)))
-
-    def _with_loss(self, job: Job) -> Job:
-        """A job with what it has lost: where no VM is left, none says that it does not run."""
-        found = None if job.state.is_over else self._watch.stranded()
+        # Slurm's jobs run side by side: what one waits for stands in its course.
+        first = f"{before[0]} is before it" if before and not self._is("slurm") else _UNHEARD
+        job = self._job(name, asked, course or {"why": first}, place=len(before))
+        found = None if job.state.is_over else self.stranded(job)
         if found is None or (found.left and job.state is not JobState.WAITING):
             return job
+        # Where no VM is left, none says that it does not run any more.
         why = "" if job.why == _UNHEARD or not found.left else job.why
         why = "; ".join(filter(None, [why, found.what]))
         return replace(job, state=JobState.WAITING, why=why)
 
     def stranded(self, job: Job) -> Stranded | None:
         """By their group; with no VM left, what comes next of an attempt is its failure."""
-        found = self._watch.stranded()
-        course = self._folder.read(_NOW) or {}
-        if found is None or found.left or course.get("name") != job.name:
+        found = self._watch.stranded() if self._watch else None
+        if found is None or found.left >= (job.nodes or math.inf):
+            return None
+        course = self._folder.read(_COURSE, job.name) or self._folder.read(_NOW) or {}
+        if found.left or course.get("name") != job.name:
             return found
         has_begun = course.get("state") in (JobState.RUNNING, JobState.STOPPING)
         failures = json_object.whole(course.get("failures")) or 0
@@ -218,6 +256,10 @@ class VmJobs(Jobs):
             if not self._is_over(it) and (every or not self._jobs.ends_cluster(it))
         ]
 
+    def others(self) -> Sequence[Job]:
+        """Those on Ray, or by Slurm."""
+        return list(self._others().values())
+
     def log(self, job: Job, attempt: int, rank: int, after: int) -> Iterator[tuple[int, bytes]]:
         """The pieces, in their order."""
         return self._jobs.log(job, attempt, rank, after)
@@ -226,6 +268,27 @@ class VmJobs(Jobs):
         """By the newest piece of its log."""
         return self._jobs.heard(job)
 
+    def whole(self, job: Job) -> Job:
+        """Of tasks, by what each VM has said of its own."""
+        job = super().whole(job)
+        asked = self._jobs.asked(job.name)
+        if not job.tasks or asked is None:
+            return job
+        said = {
+            int(it): told for it, told in self._folder.all(_TASK, job.name).items() if it.isdigit()
+        }
+        failed = sorted(it for it, told in said.items() if _has_failed(told))
+        ran = sum(self._ran(told) for told in said.values())
+        job = replace(job, tasks=replace(job.tasks, which_failed=tuple(failed)))
+        return self._jobs.spent(job, asked, ran)
+
+    def _ran(self, told: Mapping[str, Any]) -> float:
+        """For how many seconds of cloud time a task has run in its last attempt."""
+        ran, at = json_object.number(told.get("ran")), json_object.number(told.get("at"))
+        if told.get("phase") == "running" and at is not None:
+            ran = self._clock.cloud(self._clock.now() - at)
+        return min(max(0.0, ran or 0.0), _LONGEST)
+
     def inside(self, job: Job) -> str:
         """By ssh."""
         return f"aiinfra Ssh {next(iter(job.machines), '0')}, and there nvidia-smi"
@@ -233,13 +296,15 @@ class VmJobs(Jobs):
     def way_in(self, job: Job, rank: int) -> WayIn:
         """By gcloud; into the container if the job has an image."""
         if self._jobs.asked(job.name) is None:
-            raise job_folder.of_others(job.name, "Ssh, and there `ray job list`")
+            there = "scontrol show job" if self._is("slurm") else "ray job list"
+            raise job_folder.of_others(job.name, f"Ssh, and there `{there}`")
         job_folder.require_rank(job, rank)
-        name, record = job.machines[rank], self._folder.record()
-        vm = connection.vms(self._folder).get(name)
+        name = self._of_task(job, rank) if job.tasks else job.machines[rank]
+        record, vm = self._folder.record(), connection.vms(self._folder).get(name)
         if record is None or vm is None:
+            whose = f"he VM of {'task' if job.tasks else 'rank'} {rank} of {job.name}"
             raise ClusterError(
-                f"{name}, the VM of rank {rank} of {job.name}, is gone",
+                f"{f'{name}, t{whose},' if name else f'T{whose}'} is gone",
                 code=Code.MACHINES_GONE,
                 why="what the job wrote to its folder went with that VM's disk",
                 fix=job_folder.TO_A_MOUNT,
@@ -248,8 +313,10 @@ class VmJobs(Jobs):
         command = tuple(shlex.split(connection.ssh(name, record, is_public=is_public)))
         folder = f"{_HOME}/{job.name}"
         line = f"sudo docker exec -it {_CONTAINER} {shlex.join(shell(folder))}" if job.image else ""
+        # By Slurm, each job runs as a user of its own, who alone may enter its folder.
+        line = line or (f"sudo {shlex.join(shell(folder))}" if self._is("slurm") else "")
         line = line or f'cd {folder} && exec "$SHELL" -l'
-        on_ray = record.settings.get("ORCHESTRATOR_TYPE") == "ray"
+        on_ray = self._is("ray")
         return WayIn(
             where=name,
             folder=folder,
@@ -263,7 +330,8 @@ class VmJobs(Jobs):
     def cancel(self, job: Job) -> None:
         """Mark it in the order of jobs."""
         if self._jobs.asked(job.name) is None:
-            raise job_folder.of_others(job.name, f"ray job stop {job.name}, on a VM")
+            ends = "scancel" if self._is("slurm") else "ray job stop"
+            raise job_folder.of_others(job.name, f"{ends} {job.name}, on a VM")
 
         def marked(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
             return [
@@ -279,8 +347,10 @@ class VmJobs(Jobs):
         states = {str(state): state for state in JobState}
         state = states.get(json_object.text(course.get("state")), JobState.WAITING)
         nodes = json_object.objects(course.get("nodes"))
+        job = self._jobs.record(name, asked)
         job = replace(
-            self._jobs.record(name, asked),
+            job,
+            tasks=_counted(job.tasks, json_object.inner(course.get("tasks"))),
             state=state,
             why=json_object.text(course.get("why")),
             place=place,
@@ -291,6 +361,7 @@ class VmJobs(Jobs):
             ends=job_folder.moment(course.get("ends")),
             failure=job_folder.failure(json_object.inner(course.get("failure"))),
             events=tuple(json_object.texts(course.get("events"))),
+            gpu_use=json_object.whole(course.get("gpu_use")),
         )
         return self._jobs.spent(job, asked)
 
@@ -304,11 +375,55 @@ class VmJobs(Jobs):
         self._folder.change(INDEX, changed, "application/json")
 
     def _is_over(self, name: str) -> bool:
-        return self._folder.read(_COURSE, name) is not None
+        course = self._folder.read(_COURSE, name)
+        return course is not None and course.get("state") not in _LIVE
 
     def _order(self) -> list[str]:
         return [it["name"] for it in self._folder.read(INDEX) or ()]
 
+    def _is(self, kind: str) -> bool:
+        """Whether this is what runs the jobs of the group."""
+        record = self._folder.record()
+        return record is not None and record.settings.get(KIND) == kind
+
+    def _of_task(self, job: Job, number: int) -> str:
+        """The VM on which a task of a job runs, or ran last."""
+        told = self._folder.read(_TASK, job.name, str(number))
+        if told is None:
+            raise SettingsError(
+                f"Task {number} of {job.name} has not begun anywhere",
+                code=Code.INVALID_COMMAND_LINE,
+                why=screen.words(job),
+                fix=f"aiinfra Jobs {job.name} says how far it is",
+                setting="--rank",
+            )
+        return agent.named(self._folder, json_object.text(told.get("instance_id")))
+
     def _others(self) -> dict[str, Job]:
-        """What others run on Ray, by name, as its head said last."""
-        return self._folder.read(_OTHERS) or {}
+        """What others run on Ray, or by Slurm, by name, as its head said last."""
+        return self._folder.read(_BY_SLURM if self._is("slurm") else _ON_RAY) or {}
+
+
+def _counted(tasks: JobTasks | None, told: Mapping[str, Any]) -> JobTasks | None:
+    """A job's tasks, with how many are how far."""
+    if tasks is None or not told:
+        return tasks
+    found = (
+        json_object.whole(told.get(it)) or 0
+        for it in ("waiting", "running", "succeeded", "failed", "cancelled")
+    )
+    waiting, running, succeeded, failed, cancelled = found
+    return replace(
+        tasks,
+        waiting=waiting,
+        running=running,
+        succeeded=succeeded,
+        failed=failed,
+        cancelled=cancelled,
+    )
+
+
+def _has_failed(told: Mapping[str, Any]) -> bool:
+    """Whether a task has failed, as its VM reports it (aiinfra_vm/jobs.py)."""
+    phase, code = told.get("phase"), json_object.whole(told.get("code"))
+    return phase == "refused" or (phase == "ended" and code != 0 and told.get("told") is not True)

@@ -55,7 +55,7 @@ def of(spec: VmSpec) -> OfKind:
             resources.TEMPLATE,
             *((resources.RESIZE_REQUEST,) if flex_start else ()),
             *((resources.DASHBOARD,) if spec.ops_agent else ()),
-            *((resources.FIREWALL,) if spec.closes_ray else ()),
+            *((resources.FIREWALL,) if spec.closed_ports else ()),
         ),
         main=(resources.GROUP, names.GROUP),
         secure_boot=spec.secure_boot,
@@ -68,7 +68,7 @@ def of(spec: VmSpec) -> OfKind:
         },
         bakes=BAKES,
         policies=(placing.of(spec.name_prefix),) if spec.group.compact else (),
-        rules=(names.FIREWALL_RAY_ALLOW, names.FIREWALL_RAY_DENY) if spec.closes_ray else (),
+        rules=spec.closed_ports,
         beside_the_role=(*in_the_network(spec), *_of_the_image(spec)),
         # There they agree on their ranks, and hear of tasks.
         grants_in_state_folder=True,
@@ -253,6 +253,7 @@ def _choose(ctx: CheckContext[VmSpec], asked: Image, line: Line) -> tuple[Line, 
             if found.get("status") == "READY"
             and found.get("architecture", one.architecture) == one.architecture
             and _state(found) == _ACTIVE
+            and not (ctx.spec.slurm_partition and images.old_slurm(found.get("family", "")))
         ]
         family = images.preferred(one, {found.get("family", "") for found in usable})
         if family is not None:
@@ -396,6 +397,7 @@ def _fits(ctx: CheckContext[VmSpec], found: Found) -> Iterator[Finding]:
         )
     yield from _command(ctx.spec, found)
     yield from _system(ctx.spec, found)
+    yield from _slurm(ctx.spec, found)
     yield from _gpu_network(ctx.spec, found)
 
 
@@ -438,7 +440,7 @@ def _system(spec: VmSpec, found: Found) -> Iterator[Finding]:
     setting, name = _named_by(spec.image), str(found["name"])
     gpu = machines.GPUS.get(spec.group.gpu_type or "")
     if gpu is not None and not gpu.open_module:
-        fix = f"IMAGE_PROJECT=ubuntu-os-cloud and {_FAMILY}=ubuntu-2204-lts"
+        fix = f"IMAGE_PROJECT=ubuntu-os-cloud and {_FAMILY}=ubuntu-2404-lts-amd64"
     else:
         fix = (
             f"remove IMAGE_PROJECT, {_NAME} and {_FAMILY} for the newest supported image with the"
@@ -453,11 +455,13 @@ def _system(spec: VmSpec, found: Found) -> Iterator[Finding]:
             setting=setting,
         )
         return
-    if not system.apt and (spec.buckets or spec.shares):
+    if not system.apt and (spec.buckets or spec.shares or spec.slurm_partition):
         yield _unsuitable(
             f"the image {name} is of {system.name}, which has no apt-get",
-            why="start-up installs gcsfuse and the NFS client with it, to mount storage",
-            fix=f"{fix}, or mount no storage",
+            why="start-up installs Slurm with it"
+            if spec.slurm_partition
+            else "start-up installs gcsfuse and the NFS client with it, to mount storage",
+            fix=fix if spec.slurm_partition else f"{fix}, or mount no storage",
             setting=setting,
             effect=Effect.STOPS if is_public else Effect.NOTE,
         )
@@ -478,6 +482,20 @@ def _system(spec: VmSpec, found: Found) -> Iterator[Finding]:
             why=f"start-up can install it on {images.INSTALLABLE}, alone",
             fix=fix,
             setting=setting,
+        )
+
+
+def _slurm(spec: VmSpec, found: Found) -> Iterator[Finding]:
+    """Whether the system's packages of Slurm are new enough; Bake says what it made an image of."""
+    known = (found.get("family"), found.get("labels", {}).get(images.FROM), found["name"])
+    why = next(filter(None, (images.old_slurm(it or "") for it in known)), "")
+    if spec.slurm_partition and why:
+        yield _unsuitable(
+            f"the image {found['name']} has a Slurm that is too old",
+            why=why,
+            fix=f"an image of Ubuntu 24.04 or Debian 13; or remove IMAGE_PROJECT, {_NAME} and"
+            f" {_FAMILY} for the newest supported image with the driver",
+            setting=_named_by(spec.image),
         )
 
 

@@ -14,9 +14,10 @@ from provision.google import refusals
 from provision.kinds import gpus, happened
 from provision.kinds import status as common
 from provision.kinds.vms import agent, flex_start, instances, out_of_date, startup, trouble
+from provision.kinds.vms.jobs import VmJobs
 from provision.lifecycle import pricing
 from provision.screens.layout import counted
-from provision.settings.choices import KIND, NetworkConfig
+from provision.settings.choices import KIND, NetworkConfig, called
 from provision.spec import capacity
 from provision.spec.capacity import Mode
 from provision.spec.pools import Pool, Size
@@ -64,7 +65,12 @@ def look(
     requests = flex_start.requests(cloud.api, group.path) if may_ask else []
     lost = out_of_date.without_account(cloud, record, seen.documents, heard.accounts)
     older = out_of_date.among(cloud.api, record, seen, lost)
-    vms = [_vm(vm, told[vm.name], known.get(vm.name), heard, clock) for vm in found]
+    is_slurm = bool(found) and record.settings.get(KIND) == "slurm"
+    queue = agent.queue(cloud.folder) if is_slurm else None
+    nodes = queue.nodes if queue else {}
+    vms = [
+        _vm(vm, told[vm.name], known.get(vm.name), heard, clock, nodes.get(vm.name)) for vm in found
+    ]
     silent = {vm.name for vm in vms if vm.silence} - {name for one in lost for name in one.vms}
     roleless = out_of_date.without_role(cloud, seen.documents, silent) if silent else ()
     asked = record.settings
@@ -88,6 +94,7 @@ def look(
         unrepaired=policy.get("defaultActionOnFailure") == "DO_NOTHING" and not makes_none_again,
         idles=has_idle_timeout and agent.idle_since(cloud.folder) is not None,
         lost=(*lost, *roleless),
+        slurm=queue.now(clock, VmJobs(cloud.folder, clock).others()) if queue else None,
     )
     image = {key: record.image.get(key) for key in ("project", "family", "name")}
     cost, so_far = common.cost_of(existing(case, record, seen), pricing.known(context, cloud))
@@ -102,7 +109,7 @@ def look(
         ready=sum(vm.is_ready for vm in vms),
     )
     return vm_status.VmGroup(
-        words="Ray cluster" if asked.get(KIND) == "ray" else "VM group",
+        words=called(asked.get(KIND)),
         trouble=(*trouble.found(case), *happened.storms(happenings, clock)),
         happened=happened.within_a_day(happenings, clock, "VM"),
         waiting=tuple(trouble.waiting(case)),
@@ -116,6 +123,7 @@ def look(
         running=len(case.running),
         counts=_counts(case, older),
         vms=tuple(sorted(vms, key=trouble.rank)),
+        slurm=case.slurm,
         down=tuple(
             vm_status.Down(
                 name=one.name,
@@ -169,8 +177,13 @@ def _reports(
     }
 
 
-def _vm(
-    vm: instances.Vm, told: _Reported, known: Interruption | None, heard: agent.Heard, clock: Clock
+def _vm(  # noqa: PLR0913, PLR0917 - each is a source of its own
+    vm: instances.Vm,
+    told: _Reported,
+    known: Interruption | None,
+    heard: agent.Heard,
+    clock: Clock,
+    node: vm_status.SlurmNode | None,
 ) -> Vm:
     seat = heard.seats.get(vm.name, agent.Seat(rank=None))
     startup, gpu_check = told
@@ -182,6 +195,7 @@ def _vm(
         # One that is away may be another by now; one that is silent has still what it last had.
         faults=seat.faults if silence or seat.rank is not None else (),
         disks=(*(seat.disks if silence or seat.rank is not None else ()), *heard.clock(vm.name)),
+        slurm=node,
         silence=silence,
         status=vm.status,
         machine_type=vm.machine_type,

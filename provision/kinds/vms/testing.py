@@ -18,16 +18,19 @@ from provision.catalogue.fabrics import Fabric
 from provision.codes import Code
 from provision.documents import json_object
 from provision.documents.checks import BandwidthRow, BandwidthTry, VmBandwidth, VmCheck
+from provision.documents.job import JobState
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import ClusterError, StillWaiting
 from provision.google.resources import GROUP
 from provision.kinds import diagnosis
 from provision.kinds.diagnosis import Remedies, Tried, failed
 from provision.kinds.vms import agent, flex_start, instances, out_of_date
+from provision.kinds.vms.jobs import VmJobs
 from provision.kinds.vms.startup import Reader
 from provision.lifecycle import plan_document
 from provision.screens import checks as screen
 from provision.screens.layout import counted
+from provision.settings.choices import KIND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -59,6 +62,8 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
     plan_document.tell_of_older(context, older)
     if older:
         raise ClusterError.of([plan_document.note_of_older(older)])
+    if record.settings.get(KIND) == "slurm":
+        _require_idle(VmJobs(cloud.folder, context.clock))
     group = names.GROUP.of(record.name_prefix)
     with context.progress.stage(StageName.TEST, OnInterrupt.NOTHING) as stage:
         checked = _check(context, cloud, record, found, stage)
@@ -115,6 +120,24 @@ def require_all(cloud: Cloud, record: Record, found: Sequence[Vm]) -> None:
         " Create",
         setting="INSTANCE_COUNT",
     )
+
+
+def _require_idle(jobs: VmJobs) -> None:
+    """See that Slurm runs nothing: it knows nothing of a test, and VMs are tested together."""
+    ours = filter(None, map(jobs.find, jobs.unfinished(every=True)))
+    if running := [it.name for it in (*ours, *jobs.others()) if it.state is JobState.RUNNING]:
+        job, are = ("job", "it is") if len(running) == 1 else ("jobs", "they are")
+        raise ClusterError.of(
+            [
+                diagnosis.failed(
+                    f"nothing was tested: Slurm runs the {job} {words.listed(running)}",
+                    why="a test takes all GPUs of all VMs together",
+                    fix=f"run Test again when {are} over; on a VM, sudo"
+                    " scontrol update nodename=ALL state=drain reason=test keeps others from"
+                    " beginning, and state=resume lets them",
+                )
+            ]
+        )
 
 
 def _check(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.context import Cloud
-    from provision.documents.vm_status import Vm
+    from provision.documents.vm_status import SlurmNow, Vm
     from provision.google.api import GoogleApi
     from provision.kinds.vms.flex_start import ResizeRequest
     from provision.kinds.vms.instances import Interruption, Member, Seen
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 _DAY: Final = 24 * 3600
 _FIRMWARE: Final = "a fault of their firmware interrupts work"
+_NO_HEAD: Final = 300
+"""Seconds without a word of Slurm's head, which has one each minute, that are too long."""
 _LEFT: Final = 5
 """The VMs that one command names at most."""
 _SILENT: Final = (
@@ -86,6 +89,7 @@ class Case:
     unrepaired: bool = False
     idles: bool = False  # whether VMs of the group have powered themselves off
     lost: Sequence[LostAccount] = ()  # accounts that VMs act as, and that are not there any more
+    slurm: SlurmNow | None = None  # what its Slurm says; None where there is none, or not yet
 
     @property
     def missing(self) -> int:
@@ -134,6 +138,7 @@ def found(case: Case) -> Iterator[Trouble]:
         fix = agent.another_start(them[0].name, case.group)
         yield _of(them, what, why=(agent.WHY_SILENT,), fix=fix)
     yield from complaints({vm.name: vm for vm in case.running}, case.group, bound=case.bound)
+    yield from _slurm(case)
     yield from _starts(case)
     yield from _partly(case)
     yield from _without_reset(case)
@@ -164,6 +169,32 @@ def complaints(
                 why=tuple(dict.fromkeys(why for why, _ in told)),
                 fix=f"on {name}, " + "; ".join(dict.fromkeys(way for _, way in told)),
             )
+
+
+def _slurm(case: Case) -> Iterator[Trouble]:
+    """Nodes that Slurm gives no jobs, though their VMs run; and a head that says nothing."""
+    ready = [vm for vm in case.running if vm.is_ready]
+    if case.slurm and ready and case.slurm.silent_seconds > _NO_HEAD:
+        yield Trouble(
+            about=About.CLUSTER,
+            what="Slurm has no head that is heard of, for"
+            f" {words.duration(case.slurm.silent_seconds)}; the last was {case.slurm.head}",
+            why=("jobs that run go on; no job begins, and sinfo and squeue don't answer",),
+            fix=f"see `journalctl -u aiinfra-slurm` on {ready[0].name}, whose VM may lead it too",
+            by_itself=True,
+        )
+        return
+    bad = [(it, it.slurm) for it in ready if it.slurm and it.slurm.takes_none]
+    for node, pairs in alike(bad, lambda it: dataclasses.replace(it[1], gpus_in_use=0)).items():
+        them, reason = [vm for vm, _ in pairs], node.reason
+        yield _of(
+            them,
+            f"gets no jobs from Slurm, which has it as {node.state}",
+            why=(reason, *xids.meanings((reason,))) if reason else (),
+            fix="see /var/log/slurm there, fix the cause; then, on any VM: sudo scontrol update"
+            f" nodename={','.join(vm.name for vm in them[:_LEFT])} state=resume",
+            by_itself=node.is_mute,
+        )
 
 
 def waiting(case: Case) -> Iterator[Waiting]:
@@ -209,7 +240,11 @@ def rank(vm: Vm) -> tuple[int, str]:
     if vm.startup.state is not StartupState.DONE:
         return 2, vm.name
     needs = (
-        vm.faults or vm.disks or vm.maintenance_seconds is not None or vm.interruption is not None
+        (vm.slurm and vm.slurm.takes_none)
+        or vm.faults
+        or vm.disks
+        or vm.maintenance_seconds is not None
+        or vm.interruption is not None
     )
     return (3 if needs else 4), vm.name
 
@@ -314,8 +349,8 @@ def _missing(case: Case) -> Trouble:
     taken = [f"{name} {case.known[name].words}" for _, name in gone[: min(case.missing, _LEFT)]]
     if case.limit is not None:
         why = (
-            f"Google deletes a VM when its run duration of {words.duration(float(case.limit))} is"
-            " over, and its group makes no new one"
+            f"Google deletes a VM when MAX_RUN_DURATION, here {words.duration(float(case.limit))},"
+            " is over, and its group makes no new one"
         )
     elif taken:
         why = f"{words.listed(taken)}, and the group makes no VM again"
@@ -324,7 +359,7 @@ def _missing(case: Case) -> Trouble:
     return Trouble(
         about=About.MACHINES,
         what=f"{case.missing} of {counted(case.wanted or 0, 'VM')}"
-        f" {'is' if case.missing == 1 else 'are'} no longer part of the group",
+        f" {'is' if case.missing == 1 else 'are'} gone",
         count=case.missing,
         why=(why,),
         fix="run Create to get new VMs, or Destroy if you are done",

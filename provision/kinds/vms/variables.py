@@ -118,6 +118,7 @@ def _startup(spec: VmSpec) -> dict[str, Any]:
         "notebook": spec.notebook,
         "ops_agent": spec.ops_agent,
         "ray": {"version": spec.ray_version} if spec.ray_version else None,
+        "slurm": {"partition": spec.slurm_partition} if spec.slurm_partition else None,
         "restart": str(spec.restart),
         "stop_notice": spec.stop_notice,
         "os_updates": spec.os_updates,

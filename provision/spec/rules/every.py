@@ -39,12 +39,22 @@ _ON_GKE: Final = {
     "disable_ops_agent": "GKE has metrics and logs of its own",
 }
 """VMs' setting -> what a GKE cluster has in its place."""
+_WHOLE: Final = "a group of VMs runs one job at a time, on whole machines"
+_NUM_GPUS: Final = "on Ray, a job's tasks go to all VMs, and each says what it needs (num_gpus)"
 _INSTEAD: Final = {
+    Orchestrator.NONE: {"job_gpus": _WHOLE, "job_array": _WHOLE},
     Orchestrator.GKE: _ON_GKE,
     Orchestrator.RAY: {
         "job_image": "on Ray, a job runs in the VMs' own Ray",
         "job_setup": "on Ray, packages are Ray's to install: ray.init(runtime_env={'pip': [...]})",
-        "job_nodes": "on Ray, a job's tasks go to all VMs, and each says what it needs (num_gpus)",
+        "job_nodes": _NUM_GPUS,
+        "job_gpus": _NUM_GPUS,
+        "job_array": _NUM_GPUS,
+    },
+    Orchestrator.SLURM: {
+        "job_image": "a container is made by root, and Slurm runs a job as a user who is not root",
+        "job_queue": "Slurm has one queue, for all VMs",
+        "job_priority": "Slurm has one queue, in the order in which jobs come",
     },
 }
 
@@ -128,7 +138,7 @@ def _wrong_orchestrator(case: Case) -> Iterator[Finding]:
                 code=Code.WITHOUT_EFFECT,
                 field=name,
                 what=f"has no effect with {case.settings.kind_words}",
-                why=f"it is only for {asking_for(' and '.join(needs))}"
+                why=f"it is only for {asking_for(', '.join(needs))}"
                 + (f"; {instead}" if instead else ""),
                 fix=f"remove {case.name(name)}, or {asking_for(needs[0])}",
             )

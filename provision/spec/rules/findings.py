@@ -61,6 +61,12 @@ class Case:
         self._require_kind()
         return self.settings.is_ray
 
+    @property
+    def is_slurm(self) -> bool:
+        """Whether it is about VMs with Slurm; a rule that asks is skipped if nobody knows."""
+        self._require_kind()
+        return self.settings.is_slurm
+
     def _require_kind(self) -> None:
         if "orchestrator_type" in self.bad:
             raise _UnknownKindError

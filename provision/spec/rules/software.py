@@ -21,7 +21,7 @@ RULES: Final = Rules()
 _NEED_PROPRIETARY: Final = ", ".join(
     gpu.model for gpu in machines.GPUS.values() if not gpu.open_module
 )
-PROPRIETARY: Final = ("ubuntu-os-cloud", "ubuntu-2204-lts")
+PROPRIETARY: Final = ("ubuntu-os-cloud", "ubuntu-2404-lts-amd64")
 """Project and family of an image on which start-up installs a driver by the GPU."""
 _FIRST_WITH_TOKENS: Final = (2, 52)
 """Ray's notes of 2.52.0: the first version that asks its clients for a token."""
@@ -122,6 +122,25 @@ def _driver(case: Case) -> Iterator[Finding]:
             " driver",
             note=True,
         )
+
+
+@RULES.on("accelerator_type", "image_name", "image_family_name", "image_project")
+def _old_slurm(case: Case) -> Iterator[Finding]:
+    named = next((it for it in ("image_name", "image_family_name") if case.asked(it)), None)
+    why = images.old_slurm(case.value(named)) if named and case.is_slurm else ""
+    if not (named and why):
+        return
+    gpu = machines.GPUS.get(case.settings.accelerator_type or "")
+    asked = [it for it in (named, "image_project") if case.asked(it)]
+    yield Finding(
+        code=Code.IMAGE_UNSUITABLE,
+        field=named,
+        what="has a Slurm that is too old",
+        why=why,
+        fix=_other_image(case, *PROPRIETARY)
+        if gpu and not gpu.open_module
+        else f"remove {' and '.join(map(case.name, asked))} for the newest supported image",
+    )
 
 
 @RULES.on("idle_timeout", "enable_flex_start", "enable_spot")
@@ -275,7 +294,17 @@ def _knows_no_token(case: Case) -> Iterator[Finding]:
 
 @RULES.on("service_account")
 def _account_of_many(case: Case) -> Iterator[Finding]:
-    if case.is_ray and case.settings.service_account == "default":
+    if case.settings.service_account != "default":
+        return
+    if case.is_slurm:
+        yield Finding(
+            field="service_account",
+            what="leaves Slurm's ports open to the network",
+            why="firewall rules close them to all but VMs of the cluster's own account, and many"
+            " others may act as the default one: root of any could become root here",
+            fix="SERVICE_ACCOUNT=dedicated",
+        )
+    elif case.is_ray:
         yield Finding(
             code=Code.NOTE,
             field="service_account",

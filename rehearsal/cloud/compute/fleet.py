@@ -359,6 +359,7 @@ def recreate(
         life["_timeline"].insert(0, [call.now, _STOPPING])
         group_name, running = old["_group"], life["_timeline"][-1][0]
         fields = {
+            **resources.new(call, name),
             **vms.fields(call, name, group_name, template),
             **limits_of(call, template, Runs(group_name, [name], running)),
             **place,

@@ -163,19 +163,26 @@ def create(call: Call, kind: Kind, name: str, fields: Resource) -> Resource:
     """Keep a new resource with what every resource has; nulls are left out."""
     if find(call, kind, name) is not None:
         raise GoogleError(409, f"The resource '{name}' already exists")
-    number = str(links.FIRST_ID + call.store.count("compute/ids"))
     resource = {
         **without_nulls(fields),
         "kind": f"compute#{kind.singular}",
-        "id": number,
         "name": links.last(name),
-        "creationTimestamp": rfc3339(call.now),
         "selfLink": links.ROOT + name,
-        "selfLinkWithId": f"{links.ROOT}{name.rpartition('/')[0]}/{number}",
+        **new(call, name),
         **links.place_fields(name),
     }
     keep(call, kind, name, resource)
     return resource
+
+
+def new(call: Call, name: str) -> Resource:
+    """What a resource has that no other has had, of the same name neither."""
+    number = str(links.FIRST_ID + call.store.count("compute/ids"))
+    return {
+        "id": number,
+        "creationTimestamp": rfc3339(call.now),
+        "selfLinkWithId": f"{links.ROOT}{name.rpartition('/')[0]}/{number}",
+    }
 
 
 def insert(call: Call, kind: Kind, fields: Resource) -> Resource:

@@ -38,7 +38,7 @@ _METADATA_ROLES = frozenset(
     {"roles/compute.admin", "roles/compute.instanceAdmin.v1", "roles/editor", "roles/owner"}
 )
 
-_OUTSIDE = ("mounts", "files", "fabric", "ray")
+_OUTSIDE = ("mounts", "files", "fabric", "ray", "slurm")
 """The steps that can't do without what is outside, in their order."""
 
 _NO_WAY_OUT = (
@@ -95,6 +95,7 @@ def plan(  # noqa: PLR0913, PLR0917 - which VM, of what, and which of its boots
         told["again"] = True
     told["fabric"] = (config.get("fabric") or {}).get("kind", "")
     told["ray"] = bool(config.get("ray"))
+    told["slurm"] = bool(config.get("slurm"))
     told["idle"] = config.get("idle_seconds")
     proxy = (config.get("outbound") or {}).get("proxy")
     gets_out = bool(proxy) or networks.reaches_google(call, interfaces)

@@ -128,6 +128,11 @@ def has_ray(instance: Resource) -> bool:
     return bool((instance.get("_startup") or {}).get("ray"))
 
 
+def has_slurm(instance: Resource) -> bool:
+    """Whether a VM is a node of Slurm."""
+    return bool((instance.get("_startup") or {}).get("slurm"))
+
+
 def boot_of(instance: Resource) -> str:
     """What the VM's kernel calls this boot."""
     number = (instance.get("_startup") or {}).get("number", 1)
@@ -188,7 +193,7 @@ def _failures(told: Resource, step: Step, failed: float, now: float) -> tuple[Re
 
 AGENT = "agent"
 
-INSTALLING = frozenset({"local-ssd", "mounts", "gpu", "fabric", "ops-agent", "ray"})
+INSTALLING = frozenset({"local-ssd", "mounts", "gpu", "fabric", "ops-agent", "ray", "slurm"})
 """The steps that install something, unless it is there already."""
 
 _FOUND_SECONDS = 5.0
@@ -244,6 +249,7 @@ STEPS = (
     Step("ops-agent", 40.0, _unless("ops_agent", "the Ops Agent is switched off")),
     Step(AGENT, 15.0, lambda _: ""),
     Step("ray", 45.0, _unless("ray", "no Ray is wanted")),
+    Step("slurm", 45.0, _unless("slurm", "no Slurm is wanted")),
     Step("notebook", 10.0, _no_notebook),
     Step(
         "command",

@@ -4,7 +4,8 @@ Pods that failed, and what their Job makes of it.
 
 As Kubernetes 1.34's Job controller does it: a pod is counted once, a rule of the Job's
 `podFailurePolicy` may fail the Job at once or leave the pod out, and another pod comes after a
-pause that doubles.
+pause that doubles. With `backoffLimitPerIndex` each index has limit and pause of its own, and one
+that has failed stays so; the Job goes on to its last index.
 
 JobSets: their jobs, how they end, and how they begin again.
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
+_FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
 
 
 def look(world: World) -> None:
@@ -91,17 +93,20 @@ def _run(world: World, job: Object) -> None:
             labels = it["metadata"]["labels"]
             job.setdefault("_done", {})[it["metadata"]["name"]] = labels.get(_INDEX, "")
     done = job.get("_done", {})
+    failure = failure or _tell_indexes(job, wanted)
     if failure is not None:
         _fail(world, job, alive, failure)
         return
     active = sum(not pods.is_over(it) for it in alive)
-    more = min(wanted - len(done), int(spec.get("parallelism", 1))) - active
+    left = wanted - len(done) - len(job.get("_lost", []))
+    more = min(left, int(spec.get("parallelism", 1))) - active
     if job.get("_paused", 0.0) > world.now:
         more = 0
-    for index in _missing(job, alive, wanted)[: max(0, more)]:
+    missing = _missing(job, alive, wanted, world.now)[: max(0, more)]
+    for index in missing:
         _make(world, job, index)
     ready = sum(objects.holds(it, "Ready") for it in alive)
-    status |= {"active": active + max(0, more), "ready": ready, "succeeded": len(done)}
+    status |= {"active": active + len(missing), "ready": ready, "succeeded": len(done)}
     if len(done) >= wanted:
         words = ("CompletionsReached", "Reached expected number of succeeded pods")
         objects.tell(world, job, "SuccessCriteriaMet", True, *words)
@@ -118,12 +123,68 @@ def _count(world: World, job: Object) -> Failure | None:
     for pod in fresh:
         pods.count(world, pod)
     status = job["status"]
+    if fresh and _is_per_index(job):
+        status["failed"] = int(status.get("failed", 0)) + weighed.counted
+        return weighed.failure or _by_index(world, job, fresh)
     if fresh:
         status["failed"] = int(status.get("failed", 0)) + weighed.counted
         job["_paused"] = world.request.after(pause(status["failed"]))
         world.wake(job["_paused"])
+    if _is_per_index(job):
+        return weighed.failure
     restarts = sum(pods.restarts(it) for it in own)
     return weighed.failure or beyond_limit(job, int(status.get("failed", 0)), restarts)
+
+
+def _is_per_index(job: Object) -> bool:
+    return job["spec"].get("backoffLimitPerIndex") is not None
+
+
+def _by_index(world: World, job: Object, fresh: Iterable[Object]) -> Failure | None:
+    """Count pods that failed by their index, each with a limit and a pause of its own."""
+    rules = (job["spec"].get("podFailurePolicy") or {}).get("rules") or []
+    failures, lost = job.setdefault("_failures", {}), job.setdefault("_lost", [])
+    for pod in fresh:
+        index, (action, _) = pod["metadata"]["labels"][_INDEX], _judge(rules, pod)
+        if action == "Ignore":
+            continue
+        failures[index] = failures.get(index, 0) + 1
+        if action == "FailIndex" or failures[index] > int(job["spec"]["backoffLimitPerIndex"]):
+            lost.append(int(index))
+            continue
+        until = job.setdefault("_paused_index", {})
+        until[index] = world.request.after(pause(failures[index]))
+        world.wake(until[index])
+    most = job["spec"].get("maxFailedIndexes")
+    if most is None or len(lost) <= int(most):
+        return None
+    words = "Job has exceeded the specified maximal number of failed indexes"
+    return Failure("MaxFailedIndexesExceeded", words)
+
+
+def _tell_indexes(job: Object, wanted: int) -> Failure | None:
+    """Say which indexes have ended how; how the Job fails when that is the last of them."""
+    if job["spec"].get("completionMode") != "Indexed":
+        return None
+    done, lost = job.get("_done", {}), job.get("_lost", [])
+    job["status"]["completedIndexes"] = _shown(map(int, done.values()))
+    if _is_per_index(job):
+        job["status"]["failedIndexes"] = _shown(lost)
+    if lost and len(lost) + len(done) >= wanted:
+        return Failure("FailedIndexes", "Job has failed indexes")
+    return None
+
+
+def _shown(indexes: Iterable[int]) -> str:
+    """Indexes as a Job's status has them: "0,1,4-6"; two that follow each other are no span."""
+    spans: list[list[int]] = []
+    for index in sorted(indexes):
+        if spans and index == spans[-1][-1] + 1:
+            spans[-1].append(index)
+        else:
+            spans.append([index])
+    shown = (f"{it[0]}-{it[-1]}" if len(it) > _SPAN else ",".join(map(str, it)) for it in spans)
+    return ",".join(shown)
 
 
 def _fail(world: World, job: Object, alive: list[Object], failure: Failure) -> None:
@@ -136,13 +197,15 @@ def _fail(world: World, job: Object, alive: list[Object], failure: Failure) -> N
     job["_ended"] = world.now
 
 
-def _missing(job: Object, own: list[Object], wanted: int) -> list[int]:
+def _missing(job: Object, own: list[Object], wanted: int, now: float) -> list[int]:
     """The numbers of the pods that are to be made; only those of indexed jobs matter."""
     done: dict[str, str] = job.get("_done", {})
     active = [it for it in own if it["metadata"]["name"] not in done]
     if job["spec"].get("completionMode") != "Indexed":
         return list(range(len(active) + len(done), wanted))
     there = {int(it["metadata"]["labels"][_INDEX]) for it in active} | set(map(int, done.values()))
+    there |= set(job.get("_lost", []))
+    there |= {int(it) for it, until in job.get("_paused_index", {}).items() if until > now}
     return [number for number in range(wanted) if number not in there]
 
 
@@ -157,6 +220,11 @@ def _make(world: World, job: Object, index: int) -> None:
     if job["spec"].get("completionMode") == "Indexed":
         labels[_INDEX], prefix = str(index), f"{name}-{index}"
     template = job["spec"].get("template") or {}
+    if _is_per_index(job):
+        metadata = template.get("metadata") or {}
+        failed = str(job.get("_failures", {}).get(str(index), 0))
+        annotations = {**(metadata.get("annotations") or {}), _FAILURES: failed}
+        template = {**template, "metadata": {**metadata, "annotations": annotations}}
     seconds = programs.seconds(template.get("spec") or {})
     pods.make(world, job, prefix, template, labels=labels, seconds=seconds)
 
@@ -164,6 +232,7 @@ def _make(world: World, job: Object, index: int) -> None:
 _BACKOFF_LIMIT: Final = 6
 """How many failed pods a Job takes that does not say."""
 _PAUSE: Final = 10.0
+_SPAN: Final = 2
 _LONGEST_PAUSE: Final = 600.0
 _LIMIT_REACHED: Final = "Job has reached the specified backoff limit"
 

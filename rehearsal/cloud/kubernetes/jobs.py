@@ -21,6 +21,7 @@ VERSIONS: Final[Mapping[str, tuple[str, str]]] = {
 RAY_ENDS: Final = frozenset({"Complete", "Failed"})
 """The states of its deployment in which a RayJob has ended (Kueue's rayjob_controller.go)."""
 
+LEAST: Final = "kueue.x-k8s.io/job-min-parallelism"
 _HEAD: Final = "head"
 
 
@@ -31,6 +32,7 @@ class PodSet:
     name: str  # what they are called
     count: int  # how many
     template: Object  # their template, with metadata and spec; it is the part of the job, no copy
+    least: int | None = None  # with how few of them the job may be let in; None for all
 
     @property
     def is_head(self) -> bool:
@@ -55,7 +57,10 @@ def pod_sets(job: Object) -> list[PodSet]:
     match job["kind"]:
         case "Job":
             count = int(spec.get("parallelism") or 1)
-            return [PodSet("main", count, spec.get("template") or {})]
+            count = min(count, int(spec.get("completions") or count))
+            least = (job["metadata"].get("annotations") or {}).get(LEAST)
+            least = None if least is None else int(least)
+            return [PodSet("main", count, spec.get("template") or {}, least)]
         case "JobSet":
             return list(_replicated(spec))
         case "RayJob":

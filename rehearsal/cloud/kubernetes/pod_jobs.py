@@ -25,10 +25,13 @@ if TYPE_CHECKING:
 _FOLDER: Final = "/run/aiinfra-job/folder"
 _RANK: Final = "batch.kubernetes.io/job-completion-index"
 _ATTEMPT: Final = "jobset.sigs.k8s.io/restart-attempt"
+_FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
+_ARRAY: Final = "AIINFRA_ARRAY"
 _ACCOUNT: Final = "iam.gke.io/gcp-service-account"
 _ARGUMENTS: Final = '"$@"'
 _WRITTEN: Final = r'printf %s "\$\{{(\w+)\}}" >{path}(?: |$)'
 _SECRET: Final = re.compile(r"^read_secret (\S+) (\S+) (\S+) (\S+)$", re.MULTILINE)
+_INDEX: Final = re.compile(r"\$JOB_INDEX\b|\$\{JOB_INDEX\}")
 _AGAIN: Final = "AIINFRA_AGAIN"
 _HOPELESS: Final = 121
 _NEVER_RUNS: Final = (126, 127)
@@ -56,8 +59,14 @@ def obstacle(world: World, pod: Object, container: Mapping[str, Any]) -> str:
 def begin(world: World, pod: Object) -> None:
     """Let the program of a pod begin, if it is such a pod; Ray begins none before it is asked."""
     if "ray.io/node-type" not in pod["metadata"]["labels"]:
-        pod["_attempt"] = int(pod["metadata"]["labels"].get(_ATTEMPT, 0)) + 1
-        _begin(world, pod, _command(pod))
+        failed = (pod["metadata"].get("annotations") or {}).get(_FAILURES, 0)
+        pod["_attempt"] = int(pod["metadata"]["labels"].get(_ATTEMPT, failed)) + 1
+        first, _ = _numbers(pod)
+        if _rank(pod) < first:  # it only ends
+            pod["_seconds"], pod["_only_ends"] = 0.0, True
+            return
+        number = str(_rank(pod))
+        _begin(world, pod, [_INDEX.sub(number, it) for it in _command(pod)])
 
 
 def begin_on_ray(world: World, pod: Object, entrypoint: str) -> vm_programs.Course | None:
@@ -109,7 +118,7 @@ def _begin(world: World, pod: Object, command: Sequence[str]) -> vm_programs.Cou
     pod["_course"] = asdict(done)
     pod["_code"], pause = _judged(pod, done)
     pod["_seconds"], pod["_since"], pod["_kept"] = done.seconds + pause, world.now, 0
-    if _rank(pod) == 0:
+    if _rank(pod) == 0 or _numbers(pod) != (0, 0):
         began = json.dumps({"began": world.now, "why": done.why}).encode()
         _write(world, pod, "began.json", began, only_new=True)
     for at, _ in done.said:
@@ -168,6 +177,7 @@ def _finish(world: World, pod: Object, lines: Sequence[str], code: int, *, told:
     ended = {
         "code": code,
         "told": told,
+        "began": pod["_since"],
         "ended": min(world.now, until),
         "tail": "\n".join(lines[-20:]),
     }
@@ -252,7 +262,16 @@ def _member(world: World, pod: Object) -> str:
 
 
 def _rank(pod: Object) -> int:
-    return int(pod["metadata"]["labels"].get(_RANK, 0))
+    """The rank of a pod, or the number of its task: its index, after the pods that have none."""
+    first, before = _numbers(pod)
+    return int(pod["metadata"]["labels"].get(_RANK, 0)) - before + first
+
+
+def _numbers(pod: Object) -> tuple[int, int]:
+    """The number of the first task of such pods, and how many pods come before it."""
+    given = {it["name"]: it.get("value") for it in pod["spec"]["containers"][0].get("env", ())}
+    first, before = map(int, str(given.get(_ARRAY, "0 0")).split())
+    return first, before
 
 
 def _attempt(pod: Object) -> int:

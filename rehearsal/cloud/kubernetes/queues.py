@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.cloud.kubernetes import jobs, objects, quantities
@@ -144,7 +145,9 @@ def usage(workloads: Iterable[Object], queues: Collection[str]) -> Usage:
     total: Usage = {}
     for workload in workloads:
         if holder(workload) in queues:
-            _add(total, workload["status"]["admission"]["podSetAssignments"])
+            status = workload["status"]
+            freed = {it["name"]: it["count"] for it in status.get("reclaimablePods") or []}
+            _add(total, status["admission"]["podSetAssignments"], freed)
     return total
 
 
@@ -191,10 +194,13 @@ def borrows(queue: Object, used: Usage) -> bool:
     return any(amount > own.get(key, Decimal(0)) for key, amount in used.items())
 
 
-def _add(total: Usage, assignments: Iterable[Object]) -> None:
+def _add(
+    total: Usage, assignments: Iterable[Object], freed: Mapping[str, int] = MappingProxyType({})
+) -> None:
     for it in assignments:
+        left = 1 - Decimal(freed.get(it["name"], 0)) / it["count"]
         for resource, flavor in it["flavors"].items():
-            amount = quantities.parse(it["resourceUsage"][resource])
+            amount = quantities.parse(it["resourceUsage"][resource]) * left
             total[flavor, resource] = total.get((flavor, resource), Decimal(0)) + amount
 
 
@@ -350,15 +356,28 @@ def place(world: World, entries: Sequence[Entry], entry: Entry, queue: Object) -
             job = entry.job["metadata"]["uid"]
             words = f"Preempted to accommodate a workload (UID: {uid}, JobUID: {job})"
             return NoPlace(found, victims, words)
+    # With fewer pods, where the job says so, if these are free (PartialAdmission, beta since 0.5).
+    (pods, *others) = jobs.pod_sets(entry.job)
+    for count in range(pods.count - 1, (pods.least or pods.count) - 1, -1):
+        fewer = [replace(pods, count=count), *others]
+        found_fewer = _assign(world, queue, entry, entries, fewer)
+        if not isinstance(found_fewer, str):
+            return found_fewer
     return NoPlace(found)
 
 
-def _assign(world: World, queue: Object, entry: Entry, others: Sequence[Entry]) -> Place | str:
+def _assign(
+    world: World,
+    queue: Object,
+    entry: Entry,
+    others: Sequence[Entry],
+    fewer: Sequence[PodSet] | None = None,
+) -> Place | str:
     """Quota of the workload's own queue, or of what the others of its cohort leave."""
     members = family(world, queue)
     first = [queue, *(it for it in members if it["metadata"]["uid"] != queue["metadata"]["uid"])]
     names = {it["metadata"]["name"] for it in first}
-    pod_sets = jobs.pod_sets(entry.job)
+    pod_sets = fewer or jobs.pod_sets(entry.job)
     return assign(world, together(first), pod_sets, _used(others, names))
 
 

@@ -79,6 +79,8 @@ def _stays(world: World, kind: Kind, pod: Object, node: Object | None) -> bool:
         pods.lose(world, pod, "DeletionByPodGC", "PodGC: node no longer exists")
     elif not node["_ready"]:
         _miss(world, kind, pod)
+    elif pod.get("_deadline", world.now) < world.now:
+        _expire(world, kind, pod)
     elif pod["status"]["phase"] == "Pending":
         _start(world, kind, pod, node)
         return not pods.is_over(pod)
@@ -91,6 +93,16 @@ def _stays(world: World, kind: Kind, pod: Object, node: Object | None) -> bool:
         world.put(kind, pod)
         return True
     return False
+
+
+def _expire(world: World, kind: Kind, pod: Object) -> None:
+    """The kubelet ends a pod that has been on its node for as long as it may be."""
+    pod_jobs.stop(world, pod)
+    words = "Pod was active on the node longer than the specified deadline"
+    pod["status"] |= {"phase": "Failed", "reason": "DeadlineExceeded", "message": words}
+    for name in ("ContainersReady", "Ready"):
+        objects.tell(world, pod, name, False, "PodFailed", "")
+    world.put(kind, pod)
 
 
 def _miss(world: World, kind: Kind, pod: Object) -> None:
@@ -127,6 +139,9 @@ def _place(
     pod["spec"]["nodeName"] = chosen
     claims.allocate(world, pod)
     pod["status"]["startTime"] = world.stamp
+    if pod["spec"].get("activeDeadlineSeconds") and world.request.rate:
+        pod["_deadline"] = world.request.after(pod["spec"]["activeDeadlineSeconds"])
+        world.wake(pod["_deadline"])
     labels = nodes[chosen]["metadata"]["labels"]
     # What its log tells of when the node is gone.
     pod["_machine"], pod["_gpu"] = labels[_MACHINE], labels.get(pools.ACCELERATOR, "")
@@ -170,7 +185,7 @@ def _end(world: World, kind: Kind, pod: Object) -> None:
     if training.bursts(world, pod):
         pods.lose(world, pod, "TerminationByKubelet", training.EVICTED, evicted=True)
         return
-    written = "_course" not in pod and programs.written_code(pod["spec"])
+    written = not {"_course", "_only_ends"} & pod.keys() and programs.written_code(pod["spec"])
     code = programs.exit_code(pod) or training.code(pod) or written or 0
     again = pod["spec"].get("restartPolicy")
     if again == "Always" or (code and again == "OnFailure"):

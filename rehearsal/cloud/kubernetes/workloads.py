@@ -60,7 +60,12 @@ def _made(world: World, job: Object, name: str, namespace: str) -> Object:
         "annotations": {key: it for key, it in given.items() if key.startswith(_PASSED_ON)},
     }
     sets = [
-        {"name": it.name, "count": it.count, "template": copy.deepcopy(it.template)}
+        {
+            "name": it.name,
+            "count": it.count,
+            "template": copy.deepcopy(it.template),
+            **({} if it.least is None else {"minCount": it.least}),
+        }
         for it in jobs.pod_sets(job)
     ]
     spec: Object = {
@@ -100,6 +105,8 @@ def start(world: World, entry: queues.Entry) -> None:
             metadata.setdefault("annotations", {}).update(update["annotations"])
         if update.get("nodeSelector"):
             spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **update["nodeSelector"]}
+        if pods.least is not None:
+            entry.job["spec"]["parallelism"] = assigned[pods.name]["count"]
     entry.job["spec"]["suspend"] = False
     world.put(entry.kind, entry.job)
 
@@ -116,9 +123,11 @@ def stop(world: World, entry: queues.Entry) -> None:
     """Suspend a job, as it was before it was started."""
     if entry.job["spec"].get("suspend"):
         return
-    before = {it["name"]: it["template"] for it in entry.workload["spec"]["podSets"]}
+    before = {it["name"]: it for it in entry.workload["spec"]["podSets"]}
     for pods in jobs.pod_sets(entry.job):
         pods.template.clear()
-        pods.template.update(copy.deepcopy(before[pods.name]))
+        pods.template.update(copy.deepcopy(before[pods.name]["template"]))
+        if pods.least is not None:
+            entry.job["spec"]["parallelism"] = before[pods.name]["count"]
     entry.job["spec"]["suspend"] = True
     world.put(entry.kind, entry.job)

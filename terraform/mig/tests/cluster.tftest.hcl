@@ -230,6 +230,20 @@ run "ray_in_the_default_network_is_left_to_the_clusters_own_account" {
   }
 }
 
+run "slurm_has_rules_of_its_own_name_and_ports" {
+  command = plan
+
+  variables {
+    network_config = "default_network"
+    startup        = { notebook = false, ops_agent = false, slurm = { partition = "g2" } }
+  }
+
+  assert {
+    condition     = one(module.ray_firewall[*].rules).deny == "train-slurm-deny-${substr(sha256("default"), 0, 8)}"
+    error_message = "The rules are ${jsonencode(module.ray_firewall[*].rules)}."
+  }
+}
+
 # Many VMs act as it: a deny could cut off others, and an allow would let them in.
 run "ray_with_the_projects_default_account_has_no_rules" {
   command = plan

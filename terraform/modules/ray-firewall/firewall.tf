@@ -13,7 +13,7 @@ locals {
 
 # Source accounts cannot stand beside tags in one rule; with target accounts they can.
 resource "google_compute_firewall" "allow" {
-  name                    = "${var.name_prefix}-ray-allow-${local._in_network}"
+  name                    = "${var.name_prefix}-${var.word}-allow-${local._in_network}"
   project                 = var.project_id
   description             = local._marker
   network                 = var.network
@@ -29,7 +29,7 @@ resource "google_compute_firewall" "allow" {
 }
 
 resource "google_compute_firewall" "deny" {
-  name                    = "${var.name_prefix}-ray-deny-${local._in_network}"
+  name                    = "${var.name_prefix}-${var.word}-deny-${local._in_network}"
   project                 = var.project_id
   description             = local._marker
   network                 = var.network

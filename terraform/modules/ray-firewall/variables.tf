@@ -17,7 +17,7 @@ variable "network" {
 }
 
 variable "ports" {
-  description = "The TCP ports that Ray listens on: numbers and ranges, as a rule has them."
+  description = "The TCP ports that Ray or Slurm listens on: numbers and ranges, as a rule has them."
   type        = list(string)
   nullable    = false
 
@@ -41,7 +41,19 @@ variable "project_id" {
 }
 
 variable "service_account_email" {
-  description = "The account that the VMs act as, and no machine that Ray should not trust."
+  description = "The account that the VMs act as, and no machine that Ray or Slurm should not trust."
   type        = string
   nullable    = false
+}
+
+variable "word" {
+  description = "What listens there, in both names."
+  type        = string
+  default     = "ray"
+  nullable    = false
+
+  validation {
+    condition     = contains(["ray", "slurm"], var.word)
+    error_message = "Rules are for ray or slurm; received \"${var.word}\". \"ray\" would pass."
+  }
 }

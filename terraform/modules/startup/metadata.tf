@@ -15,6 +15,7 @@ locals {
     node_ssh    = var.startup.node_ssh
     notebook    = var.startup.notebook
     ray         = var.startup.ray
+    slurm       = var.startup.slurm
     secrets     = length(var.secrets) == 0 ? null : var.secrets
     has_command = var.command != null
     restart     = var.startup.restart
@@ -32,11 +33,13 @@ locals {
   }
 
   # The payload has them, as the VMs are what listens.
-  _ray = jsondecode(file("${path.module}/payload/ray-ports.json"))
-  _ray_ports = sort(concat(
-    ["${local._ray.first_worker}-${local._ray.last_worker}"],
-    [for name, port in local._ray : tostring(port) if !endswith(name, "_worker")],
-  ))
+  _parts = { for word in ["ray", "slurm"] : word => jsondecode(file("${path.module}/payload/${word}-ports.json")) }
+  _ports = {
+    for word, parts in local._parts : word => sort(concat(
+      [for name, port in parts : "${port}-${parts[replace(name, "first_", "last_")]}" if startswith(name, "first_")],
+      [for name, port in parts : tostring(port) if !can(regex("^(first|last)_", name))],
+    ))
+  }
 
   # Named by kind, so that what tests and editors leave behind does not travel.
   _payload_files = setunion(
@@ -46,13 +49,19 @@ locals {
     fileset("${path.module}/payload", "samples/*.py"),
     fileset("${path.module}/payload", "steps/*.sh"),
   )
+  # What is Ray's or Slurm's alone stays away from VMs that have the other, or neither.
+  _left_out = [for word, part in { ray = var.startup.ray, slurm = var.startup.slurm } : word if part == null]
   _payload_texts = {
     for name in local._payload_files : name => file("${path.module}/payload/${name}")
+    if !anytrue([for word in local._left_out : can(regex("(^|/)${word}[-_]|-${word}[.]", name))])
   }
-  # Metadata has little room: programs travel without comments, but for those at the margin.
+  # Metadata has little room: programs travel without comments, but for those at the margin, and with
+  # empty docstrings; the first pattern is a text that is a value, and stays ("" after it adds nothing).
+  _docstring = "/(?m)(= r?f?\"\"\"[\\s\\S]*?\"\"\")|^( *)\"\"\"[\\s\\S]*?\"\"\"$/"
   _payload = {
-    for name, text in local._payload_texts :
-    name => startswith(name, "lib/") ? replace(text, "/(?m)^ +# .*\n|  # .*$/", "") : text
+    for name, text in local._payload_texts : name => startswith(name, "lib/") ? replace(
+      replace(text, "/(?m)^ +# .*\n|  # .*$/", ""), local._docstring, "$1$2\"\""
+    ) : text
   }
 
   _metadata = merge(

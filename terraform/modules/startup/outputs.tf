@@ -17,5 +17,10 @@ output "payload" {
 
 output "ray_ports" {
   description = "The TCP ports that Ray's nodes listen on for each other, as a firewall rule has them; known at plan."
-  value       = local._ray_ports
+  value       = local._ports.ray
+}
+
+output "slurm_ports" {
+  description = "Those of Slurm's, likewise."
+  value       = local._ports.slurm
 }

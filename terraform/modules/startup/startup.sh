@@ -39,6 +39,7 @@ readonly STEPS=(
   "ops-agent 600 go-on"
   "agent 420 go-on"
   "ray 1800 stop"
+  "slurm 900 stop"
   "notebook 420 go-on"
   "command 0 stop"
 )

@@ -90,7 +90,7 @@ variable "secrets" {
 }
 
 variable "startup" {
-  description = "What is set up on each VM: where copied files go, the GPUs and the number of network interfaces that must be there, the Local SSDs that the machine type has (0 where that is not known), what NCCL uses between VMs (kind tcp, tcpxo or gib; the GPUs' interfaces; the plugin's image or Debian package, its daemon's image), ssh between the VMs, the notebook, the Ops Agent, Ray by version, when the command is begun again (restart: never, on-failure, always), after how long Google ends the VM and how many seconds before that the command is told (120 where it is null), whether the image's own updates go on while nothing runs, how they go out (a proxy and what is reached without it, certificates in PEM that count beside the public ones, below which URL packages of all hosts but Google's are, an index of Python packages), and after how many seconds without work the VMs power themselves off."
+  description = "What is set up on each VM: where copied files go, the GPUs and the number of network interfaces that must be there, the Local SSDs that the machine type has (0 where that is not known), what NCCL uses between VMs (kind tcp, tcpxo or gib; the GPUs' interfaces; the plugin's image or Debian package, its daemon's image), ssh between the VMs, the notebook, the Ops Agent, Ray by version, Slurm with the partition beside `all`, when the command is begun again (restart: never, on-failure, always), after how long Google ends the VM and how many seconds before that the command is told (120 where it is null), whether the image's own updates go on while nothing runs, how they go out (a proxy and what is reached without it, certificates in PEM that count beside the public ones, below which URL packages of all hosts but Google's are, an index of Python packages), and after how many seconds without work the VMs power themselves off."
   type = object({
     files_destination = optional(string, "/usr/aiinfra/copy")
     gpus              = optional(object({ count = number, accelerator = string }))
@@ -101,6 +101,7 @@ variable "startup" {
     notebook          = optional(bool, true)
     ops_agent         = optional(bool, true)
     ray               = optional(object({ version = string }))
+    slurm             = optional(object({ partition = string }))
     restart           = optional(string, "never")
     max_run_seconds   = optional(number)
     idle_seconds      = optional(number)
@@ -143,10 +144,14 @@ variable "startup" {
     condition     = var.startup.ray == null ? true : can(regex("^[0-9]+(\\.[0-9]+){2}[0-9a-z.]*$", var.startup.ray.version))
     error_message = "A version of Ray is three numbers with dots between; received ${jsonencode(var.startup.ray)}. version = \"2.60.0\" would pass."
   }
+  validation {
+    condition     = var.startup.slurm == null ? true : can(regex("^[a-z][a-z0-9-]{0,62}$", var.startup.slurm.partition)) && var.startup.slurm.partition != "all" && var.startup.ray == null
+    error_message = "Slurm's partition is called as a machine family, not \"all\", and Ray is not beside it; received ${jsonencode({ slurm = var.startup.slurm, ray = var.startup.ray })}. slurm = { partition = \"a3-highgpu\" } with ray = null would pass."
+  }
 }
 
 variable "state_folder" {
-  description = "The deployment's folder in its bucket, where the archive and Ray's lease are; folder without slashes at its ends. Without it VMs have no agent, and so no ranks, no jobs and no ssh between them."
+  description = "The deployment's folder in its bucket, where the archive and the lease of Ray's or Slurm's head are; folder without slashes at its ends. Without it VMs have no agent, and so no ranks, no jobs and no ssh between them."
   type = object({
     bucket = string
     folder = string
@@ -158,7 +163,7 @@ variable "state_folder" {
     error_message = "A folder neither begins nor ends with a slash, and is not empty; received ${jsonencode(var.state_folder)}. folder = \"train-deployment\" would pass."
   }
   validation {
-    condition     = var.state_folder != null || (var.files.object == null && var.startup.ray == null && var.startup.idle_seconds == null)
-    error_message = "Files, Ray and the end of idle VMs rest on the deployment's folder; received null with ${jsonencode({ files = var.files, ray = var.startup.ray, idle_seconds = var.startup.idle_seconds })}. { bucket = \"my-bucket\", folder = \"train-deployment\" } would pass."
+    condition     = var.state_folder != null || (var.files.object == null && var.startup.ray == null && var.startup.slurm == null && var.startup.idle_seconds == null)
+    error_message = "Files, Ray, Slurm and the end of idle VMs rest on the deployment's folder; received null with ${jsonencode({ files = var.files, ray = var.startup.ray, slurm = var.startup.slurm, idle_seconds = var.startup.idle_seconds })}. { bucket = \"my-bucket\", folder = \"train-deployment\" } would pass."
   }
 }

@@ -10,6 +10,7 @@ import pytest
 from rehearsal.cloud import policies, vm_jobs
 from rehearsal.cloud.compute.resources import INSTANCE, NETWORK
 from rehearsal.cloud.facts import bandwidths
+from rehearsal.cloud.storage import buckets
 from rehearsal.cloud.store import Database
 from tests.rehearsal.cloud.states import NOW, States
 
@@ -31,7 +32,10 @@ class Bucket(States):
             "name": name,
             "id": f"id-of-{name}",
             "machineType": f"{CLOUD}{zone}/machineTypes/a3-megagpu-8g",
-            "networkInterfaces": [{"network": f"{CLOUD}{NETWORKS}net-{it}"} for it in range(9)],
+            "networkInterfaces": [
+                {"network": f"{CLOUD}{NETWORKS}net-{it}", "networkIP": f"10.0.{it}.2"}
+                for it in range(9)
+            ],
             "selfLink": f"{CLOUD}{zone}/instances/{name}",
             "_timeline": [[NOW - 1000, "RUNNING"]],
             "_startup": told | fields.pop("startup", {}),
@@ -201,6 +205,42 @@ def test_a_vm_on_which_a_job_runs_is_neither_diagnosed_nor_measured_with(bucket:
 
     bucket.ask("bandwidth", "a", "b", **_groups("ab"))
     assert bucket.answer("a", 900)["answer"]["measured"] is False
+
+
+@pytest.mark.parametrize(
+    ("deleted", "state"), [(300, "running"), (1000, "succeeded")], ids=["under-it", "after-it"]
+)
+def test_a_vm_that_came_again_while_nobody_looked_has_cost_the_job_under_way_an_attempt(
+    bucket: Bucket, deleted: int, state: str
+) -> None:
+    account = {"email": "nodes@my-project.iam.gserviceaccount.com"}
+    policy = {
+        "role": "roles/storage.objectViewer",
+        "members": [f"serviceAccount:{account['email']}"],
+    }
+    with bucket.database.transaction() as store:
+        policies.replace(store, buckets.policy_resource("states"), {"bindings": [policy]}, {})
+    shared = {"startup": {"shared": ["states", "np-deployment"]}, "serviceAccounts": [account]}
+    seats = [{"name": name, "rank": rank} for rank, name in enumerate("ab")]
+    for name in "ab":
+        bucket.vm(name, **shared)
+    spec = {"name": "j-1", "command": ["sleep", "600"], "nodes": 2, "restarts": 1, "files": ""}
+    spec |= {"seconds": None, "image": "", "env": {}, "restart_on": ""}
+    order = {"jobs": [{"name": "j-1", "cancelled": False}]}
+    objects = {"vms/roster.json": {"nnodes": 2, "generation": 1, "members": seats}}
+    for name, it in (objects | {"jobs/j-1.json": spec, "jobs/index.json": order}).items():
+        assert bucket.write(f"np-deployment/{name}", json.dumps(it).encode()) == 200
+    bucket.read(f"{FOLDER}job.json")
+
+    life = [[NOW + deleted, "STOPPING"], [NOW + deleted + 60, "RUNNING"]]
+    bucket.vm("b", id="another", _timeline=life, **shared)
+    bucket.now += 2000
+    found = bucket.read(f"{FOLDER}job.json").body
+    assert isinstance(found, bytes)
+    course = json.loads(found)
+    assert (course["state"], len(course["events"])) == (state, int(state == "running"))
+    if course["events"]:
+        assert course["events"][0].startswith("attempt 1 failed: rank 1 (b), the VM b was lost")
 
 
 def test_only_the_vm_of_a_cluster_for_an_image_is_sealed(bucket: Bucket) -> None:

@@ -26,6 +26,9 @@ print("never")
         (["python3", "./t.py"], 30, 7, [(0, "one"), (30, "two")]),
         (["python3", "s.py"], 0, 3, []),
         (["bash", "-c", "echo a b; sleep 5 && exit 3; echo c"], 5, 3, [(0, "a b")]),
+        (["bash", "-c", "false && sleep 9; true || sleep 9; false || sleep 5"], 5, 0, []),
+        (["bash", "-c", "sleep 2; false; exit $?"], 2, 1, []),
+        (["bash", "-c", """echo 'a; b && c' "d; \\"e"; exit 3"""], 0, 3, [(0, 'a; b && c d; "e')]),
         (["sleep", "90"], 90, 0, []),
         (["false"], 0, 1, []),
         (["python3", "-c", "print('a'); raise SystemExit(4)"], 0, 4, [(0, "a")]),
@@ -37,6 +40,14 @@ def test_a_program_takes_its_time_and_says_its_words(
     files = {"t.py": SCRIPT, "./t.py": SCRIPT, "s.py": "raise SystemExit(3)\n"}
     done = vm_programs.course(command, files, "job-1")
     assert (done.seconds, done.code, done.said, done.why) == (seconds, code, said, "")
+
+
+def test_a_shell_knows_the_number_of_its_task() -> None:
+    line = "echo seed $JOB_INDEX of ${JOB_INDEX}; test $JOB_INDEX != 3 || exit $JOB_INDEX"
+    for index, code in ((2, 0), (3, 3)):
+        command = vm_programs.of_task(["bash", "-c", line], index)
+        done = vm_programs.course(command, {}, "job-1")
+        assert (done.code, done.said) == (code, [(0, f"seed {index} of {index}")])
 
 
 @pytest.mark.parametrize(
@@ -71,6 +82,7 @@ def test_a_program_that_would_have_to_be_run_says_that_it_was_not(
         (["torchrum", "t.py"], 127, "command not found"),
         (["python3", "other.py"], 2, "No such file or directory"),
         (["./t.py"], 126, "Permission denied"),
+        (["bash", "-c", "echo 'a; echo b"], 2, "looking for matching quote"),
     ],
 )
 def test_what_is_not_there_ends_at_once_in_the_words_of_who_looks_for_it(

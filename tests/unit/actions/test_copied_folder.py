@@ -35,9 +35,9 @@ def test_a_project_folder_travels_without_its_environment_and_each_reason_has_a_
     copied, usual, by_git, links = _packed(project)
 
     assert copied.startswith("2 files are copied to every VM, ")
-    assert usual.startswith(f".venv/ of {project} stay here: ")
-    assert by_git.startswith(f"2 of {project} left out by .gitignore: a.ckpt, b.ckpt; ")
-    assert links.startswith(f"data of {project} stay here: links that lead out")
+    assert usual.startswith(f"Not copied from {project}: .venv/ (histories")
+    assert by_git.startswith(f"Not copied from {project}, by .gitignore: a.ckpt, b.ckpt; ")
+    assert links.startswith(f"Not copied from {project}: data, links that lead out")
 
 
 def test_an_empty_folder_and_one_of_which_nothing_travels_are_said(tmp_path: Path) -> None:

@@ -65,14 +65,14 @@ def fetching(tmp_path: Path, there: Path, monkeypatch: pytest.MonkeyPatch) -> Fe
             job="a-1",
             others=others,
             agreed=agreed,
-            settings=SimpleNamespace(fetch_rank=0),
+            settings=SimpleNamespace(fetch_rank=0, model_fields_set=set()),
             environ={"PATH": f"{programs}:/usr/bin:/bin"},
             console=console,
             progress=unheard(),
             note=notes.extend,
             notes=notes,
             said=said,
-            report=SimpleNamespace(fetched=None),
+            report=SimpleNamespace(action="Fetch", fetched=None),
         )
         fetch.fetch(cast("Any", context))
         return context

@@ -22,7 +22,12 @@ def _asked(*, terminal: bool, more: str, answer: bool = True, **how: bool) -> li
         return answer
 
     console = SimpleNamespace(is_terminal=terminal, progress=said.append, go_on=go_on)
-    context = SimpleNamespace(console=console, settings=SimpleNamespace(ask_above=10.0))
+    context = SimpleNamespace(
+        console=console,
+        settings=SimpleNamespace(ask_above=10.0),
+        agreed=False,
+        report=SimpleNamespace(action="Run"),
+    )
     needs = Needs(words="it takes 2 nodes", more=Decimal(more))
     jobs = SimpleNamespace(needs=lambda _: needs)
     run._agree(cast("Any", context), cast("Any", jobs), SPEC, **{"asks": True, **how})

@@ -116,7 +116,8 @@ Status --copy /nonexistent --offline -> Status does not support --copy; it is fo
 """
 )
 OF_A_JOB = (
-    *(Option.NAME, Option.NODES, Option.TIME, Option.SETUP, Option.WAIT),
+    *(Option.NAME, Option.NODES, Option.GPUS, Option.ARRAY),
+    *(Option.TIME, Option.SETUP, Option.WAIT),
     *(Option.RESTARTS, Option.RESTART_ON),
     *(Option.IMAGE, Option.MACHINE, Option.QUEUE, Option.PRIORITY),
 )

@@ -50,7 +50,7 @@ def test_the_overview_explains_every_action_in_a_line_and_each_option_is_where_i
 
 @pytest.mark.parametrize("action", Action)
 def test_the_help_on_an_action_has_its_options_and_no_other(action: Action) -> None:
-    usual, _, settings = SCREENS[str(action)].partition("Those that JOB_OPTIONS may have, too:")
+    usual, _, settings = SCREENS[str(action)].partition("Also in JOB_OPTIONS:")
     rows = [line.split()[0] for line in usual.splitlines() if line.startswith("  --")]
     shown = {row.partition("[")[0] for row in rows} | set(
         re.findall(r"--[a-z-]+(?=[,\n])", settings)

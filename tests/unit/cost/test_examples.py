@@ -132,6 +132,7 @@ BILLS = {
         node(G2_STANDARD_24_IN_EUROPE_WEST4, 2000 * SSD_IN_EUROPE_WEST4) + MONTH * NAT_ADDRESS
     ),
     "ray-gcs-filestore": always(4 * vm(A2_HIGHGPU_1G, 2000 * SSD) + 2560 * BASIC_SSD),
+    "slurm": always(4 * vm(A2_HIGHGPU_8G, 2000 * SSD) + 2560 * BASIC_SSD),
     "reservation": always(2 * vm(A2_ULTRAGPU_8G, 500 * SSD)),
     "spot": always(2 * vm(G2_STANDARD_24_SPOT, 2000 * SSD, SPOT_ADDRESS)),
     "fine-tune": always(2 * vm(G2_STANDARD_24_SPOT, 2000 * SSD, SPOT_ADDRESS)),
@@ -156,7 +157,7 @@ def _name(path: Path) -> str:
 
 def test_there_is_a_bill_for_each_example() -> None:
     assert {_name(path) for path in FILES} == set(BILLS)
-    assert len(FILES) == 30
+    assert len(FILES) == 31
 
 
 @pytest.mark.parametrize("path", FILES, ids=_name)

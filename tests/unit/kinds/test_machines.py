@@ -93,14 +93,16 @@ def test_a_reservation_that_is_full_is_waited_for_unless_there_is_another_zone()
 
 def test_it_ends_when_all_run_and_tells_what_may_go_by() -> None:
     assert _wait(FakeApi([COMING, COMING], [RUNNING, COMING], [RUNNING, RUNNING])) == [
-        "0 of 2 VMs run",
-        "1 of 2 VMs run",
+        "0 of 2 VMs run; 2 there, and starting",
+        "1 of 2 VMs run; 1 there, and starting",
         "2 of 2 VMs run",
     ]
     api = FakeApi([RUNNING, RUNNING, RUNNING], [RUNNING, RUNNING])
     assert _wait(api) == ["3 of 2 VMs run", "2 of 2 VMs run"]
     api = FakeApi([STOCKOUT | RUNNING, COMING], [STOCKOUT | RUNNING, RUNNING])
-    assert _wait(api) == ["1 of 2 VMs run", "2 of 2 VMs run"]
+    assert _wait(api) == ["1 of 2 VMs run; 1 there, and starting", "2 of 2 VMs run"]
+    assert _wait(FakeApi([RUNNING]), _group(1)) == ["1 of 1 VM runs"]
+    assert _group(1, pool="np-gpu").that_run(0) == "0 of 1 node of np-gpu runs"
     assert _wait(FakeApi([RUNNING, INTERNAL], [RUNNING, RUNNING])) == [
         "1 of 2 VMs run; Internal error. Please try again.",
         "2 of 2 VMs run",
@@ -192,7 +194,7 @@ def test_a_refusal_is_told_with_what_to_do(row: Row) -> None:
 def test_the_end_of_the_time_keeps_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deadline, "_SHORTEST", 0.0)
     problem = problem_of(StillWaiting, lambda: _wait(FakeApi([RUNNING, COMING])))
-    assert problem.what == "After 10 minutes, 1 of 2 VMs run"
+    assert problem.what == "After 10 minutes, 1 of 2 VMs run; 1 there, and starting"
     assert problem.setting == "CAPACITY_TIMEOUT"
     monkeypatch.setattr(deadline, "_SHORTEST", 0.0)
     words = "Specified reservation 'r' does not have available resources for the request."

@@ -31,7 +31,8 @@ def _on_vms(kind: str = "none", address: str | None = None, *, ours: bool = True
     record = having(project_id="p", zone="z", settings={"ORCHESTRATOR_TYPE": kind})
     told = [{"name": it, "external_ip": address} for it in ("vm-1", "-o ProxyCommand=x")]
     folder = having(record=lambda: record, read=lambda _: {"vms": told})
-    return having(_folder=folder, _jobs=having(asked=lambda _: {} if ours else None))
+    jobs = having(asked=lambda _: {} if ours else None)
+    return having(_folder=folder, _jobs=jobs, _is=kind.__eq__, _of_task=lambda *_: "vm-1")
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,7 @@ def _on_vms(kind: str = "none", address: str | None = None, *, ours: bool = True
         ("none", None, "", "cd /var/lib/aiinfra-job/a-1 && exec"),
         ("none", "192.0.2.1", "nvcr.io/x:1", IN_CONTAINER),
         ("ray", "192.0.2.1", "", ""),
+        ("slurm", None, "", "sudo sh -c"),
     ],
 )
 def test_a_vm_is_reached_by_gcloud(kind: str, address: str | None, image: str, opens: str) -> None:

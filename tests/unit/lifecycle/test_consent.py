@@ -143,6 +143,10 @@ def test_roles_are_those_of_the_plan_and_vms_that_stay_are_told_of_a_new_templat
 
     assert _completed(Plan(add=1, creations=(template,))).kept is None
     assert _completed(Plan(change=1, staying=2)).kept is None
+    # Those that a setting asks for come in nobody's place.
+    more = (SettingChange(setting="INSTANCE_COUNT", words="2 -> 4"),)
+    assert _completed(Plan(change=1, coming=2)).again == 2
+    assert _completed(Plan(change=1, coming=2), settings=more).again == 0
     # Only those that Google has given are said to be kept.
     found = Plan(add=1, creations=(template,), staying=4)
     assert _completed(found, there=1).kept.machines == 1

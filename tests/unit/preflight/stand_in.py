@@ -2,18 +2,20 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from provision import preflight
 from provision.google.api import GoogleApi, GoogleApiError, Service
 from provision.google.owner import Owner
+from provision.intake import load
 from provision.kinds import registry
 from provision.preflight import CheckResults
 from provision.preflight.check import Answers
 from provision.settings.model import Settings
 from provision.state.record import Record
+from tests.unit import fixes
 
 PROJECT = "projects/my-project"
 ZONE = f"{PROJECT}/zones/us-central1-a"
@@ -127,7 +129,20 @@ class Google(GoogleApi):
         They come on top of the mandatory ones and an image that is there.
         """
         image = {} if "image_name" in more else _IMAGE
-        asked = Settings({**_MANDATORY, **image, **settings, **more})
+        values = {**_MANDATORY, **image, **settings, **more}
+
+        def again(values: Mapping[str, str]) -> CheckResults[Any]:
+            return self._check(values, record, makes_bucket=makes_bucket)
+
+        found, asked = again(values), self.asked.copy()
+        _try_fixes(values, found, again)
+        self.asked = asked
+        return found
+
+    def _check(
+        self, values: Mapping[str, str], record: Record | None, *, makes_bucket: bool
+    ) -> CheckResults[Any]:
+        asked = Settings({**values})
         kind = registry.of(asked)
         spec = kind.spec(asked)
         return preflight.run(
@@ -240,3 +255,29 @@ class Google(GoogleApi):
         shown = {"metric": metric, "limit": limit, "usage": usage}
         kept = [it for it in self.documents[REGION]["quotas"] if it["metric"] != metric]
         self.documents[REGION] = {"quotas": [*kept, shown]}
+
+
+def _try_fixes(
+    values: Mapping[str, str],
+    found: CheckResults[Any],
+    again: Callable[[Mapping[str, str]], CheckResults[Any]],
+) -> None:
+    """Write each setting that a fix has: it is valid, its problem is gone, and it brings none.
+
+    ZONE alone may bring one, as nothing is in this Google's other zones.
+    """
+    known = load({name.upper(): text for name, text in values.items()}).problems
+    for problem in (*found.problems, *found.notes):
+        for written, removed in fixes.ways(problem):
+            lines = {name.upper(): text for name, text in values.items()} | {**written}
+            lines = {name: text for name, text in lines.items() if name not in removed}
+            brought = [it for it in load(lines).problems if it not in known]
+            after = again({name.lower(): text for name, text in lines.items()})
+            brought += [
+                it
+                for it in after.problems
+                if it.setting in written.keys() - {"ZONE"} and it not in found.problems
+            ]
+            assert not brought, f"{problem.fix} in {values} brings {brought}"
+            left = {(it.setting, it.what) for it in (*after.problems, *after.notes)}
+            assert (problem.setting, problem.what) not in left, f"{problem.fix} leaves {values}"

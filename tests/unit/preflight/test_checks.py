@@ -37,7 +37,7 @@ withheld container.clusters.connect, iam.serviceAccounts.setIamPolicy,
     resourcemanager.projects.setIamPolicy :: @GKE service_account=@ACCOUNT
     -> PROJECT_ID: container.clusters.connect, iam.serviceAccounts.setIamPolicy,
     resourcemanager.projects.setIamPolicy
-@RAYS :: orchestrator_type=ray
+@RAYS :: orchestrator_type=(ray|slurm)
     -> PROJECT_ID: compute.firewalls.create, compute.networks.updatePolicy
 @RAYS :: orchestrator_type=ray service_account=default --
 @RAYS :: --
@@ -59,7 +59,8 @@ no @DEFAULT :: service_account=default (|@GKE)
 
 # Zones, machines and disks.
 no @Z :: -> ZONE: no zone us-central1-a | ZONE=us-central1-f
-@Z = {"region": "https://x/v1/projects/p/regions/us-east1"} :: -> ZONE: REGION=us-east1
+@Z = {"region": "https://x/v1/projects/p/regions/us-east1"} ::
+    -> ZONE: is not in us-central1 | set ZONE to another zone
 @Z = {"region": "https://x/v1/@R", "status": "DOWN"} :: -> ZONE: is down
 no @Z/machineTypes/a2-highgpu-2g ::
     -> ZONE: us-central1-f has it; zones of other regions that have it, the same continent first:

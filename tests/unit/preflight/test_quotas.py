@@ -283,6 +283,7 @@ network_config=new_network | FIREWALLS | 2
 {MEGA} | SUBNETWORKS | 9
 {MEGA} | FIREWALLS | 10
 network_config=new_network orchestrator_type=ray | FIREWALLS | 4
+network_config=new_network orchestrator_type=slurm | FIREWALLS | 4
 orchestrator_type=gke disk_size_gb=100 | NETWORKS | 1
 """
 

@@ -49,6 +49,21 @@ def test_a_first_create_says_what_is_made_where_how_for_how_much_and_until_when(
     assert shown.count("\n") <= (20 if width == 100 else 24)
 
 
+def test_the_end_of_nodes_of_a_queue_is_also_that_of_jobs_which_only_kubectl_knows() -> None:
+    plan, cost = stories.first("gke-a3-ultra-flex-queued")
+    machines = [
+        it if it.is_system else dataclasses.replace(it, max_run_seconds=3600)
+        for it in plan.topology.machines
+    ]
+    topology = dataclasses.replace(plan.topology, machines=tuple(machines))
+    shown = _text(plan_screen.lines(dataclasses.replace(plan, topology=topology), cost, 100), 100)
+
+    told = (
+        "each GPU node 1 hour after it came (up to 7 days for jobs that you submit with kubectl);"
+    )
+    assert told in " ".join(shown.split())
+
+
 @WIDTHS
 def test_a_choice_of_zones_is_a_table_in_the_order_in_which_they_are_tried(
     golden: Golden, width: int

@@ -69,6 +69,11 @@ def test_an_action_in_the_settings_has_its_options_too() -> None:
         ("--nodes --time 2h", "has --nodes without a value", "--nodes 4 --time 2h"),
         ("--name 'a", "has a quote that is not closed", "--nodes 4 --time 2h"),
         ("--queue a", "has --queue, which has no effect with", None),
+        ("--gpus 1", "has --gpus, which has no effect with", None),
+        ("--array 0-1000", "has --array '0-1000', which asks for more", "--array 0-999"),
+        ("--array 7-3", "has --array '7-3', which has no task", "--array 0-63"),
+        ("--array 0-7%0", "which has no task", "--array 0-63"),
+        ("--array 8", "has --array '8', which is no range of tasks", "--array 0-63"),
     ],
 )
 def test_what_is_wrong_in_job_options_is_said_with_the_setting_and_what_to_write(
@@ -87,6 +92,7 @@ def test_what_is_wrong_in_job_options_is_said_with_the_setting_and_what_to_write
     [
         (RUN | {"--nodes": "x"}, "'x' is not a whole number", "--nodes 2"),
         (RUN | {"--queue": "a"}, "'a' has no effect with", "remove --queue, or ORCHESTRATOR_TYPE"),
+        (RUN | {"--gpus": "1"}, "'1' has no effect with", "remove --gpus, or ORCHESTRATOR_TYPE"),
         (TEST | {"--cordon": "yes"}, "'yes' has no effect with", "remove --cordon, or"),
         (TEST | {"--pool": "Pool_1"}, "is not the name of a node pool", "--pool nodepool-1"),
         (TEST | {"--pool": "-a"}, "is not the name of a node pool", "--pool nodepool-1"),
@@ -104,6 +110,23 @@ def test_an_option_of_the_command_line_is_named_as_it_is_written(
     assert not any(it.startswith("-") for it in problem.alternatives.settings)
     # Nor is what JOB_OPTIONS has wrong beside it lost, or a surprise.
     assert load(MANDATORY | {"JOB_OPTIONS": "--nodes y"}, flags=flags).problems
+
+
+@pytest.mark.parametrize("option", ["--gpus", "--array"])
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [("none", "runs one job at a time, on whole machines"), ("ray", "what it needs (num_gpus)")],
+)
+def test_parts_of_machines_are_refused_with_the_reason_where_a_job_has_whole_ones(
+    option: str, kind: str, why: str
+) -> None:
+    value = {"--gpus": "1", "--array": "0-7"}[option]
+    loaded = load(MANDATORY | {"ORCHESTRATOR_TYPE": kind}, flags=RUN | {option: value})
+    (problem,) = loaded.problems
+    assert (problem.setting, why in problem.why) == (option, True)
+    assert problem.fix == f"remove {option}, or ORCHESTRATOR_TYPE=slurm"
+    for takes in ("slurm", "gke"):
+        assert _settings(RUN | {option: value}, ORCHESTRATOR_TYPE=takes).job_nodes is None
 
 
 def test_a_setting_that_is_an_option_now_stops_a_job_that_would_miss_it(given: Given) -> None:

@@ -97,7 +97,7 @@ KMS_KEY k | projects/my-keys/locations/us/keyRings/r/cryptoKeys/k/cryptoKeyVersi
     projects/$(id)/locations/us/keyRings/r/cryptoKeys/k
 NETWORK_RANGE 10.64.0.1/22 | 10.64.0.0 | 8.8.8.0/24 | fd00::/64 | gpus
 NFS_FILESHARE_LIST /a | /a:SSD | a:BASIC_SSD | /a:BASIC_SSD:1 | /a:HIGH_SCALE_SSD
-ORCHESTRATOR_TYPE slurm | k8s
+ORCHESTRATOR_TYPE slurm-gcp | k8s
 PROJECT_ID short | Upper-Case | ends-with- | 123456789 | :abcdef
 RESERVATION_NAME My Reservation | reservations/r | projects/p/zones/z/reservations/r |
     r/reservationSubBlocks/s | r/reservationBlocks/ | projects/x;id/reservations/r
@@ -215,7 +215,6 @@ _62_LABELS = ",".join(f"l{number}=x" for number in range(62))
         ("IMAGE_NAME", _OF_A_FAMILY, "that is IMAGE_FAMILY_NAME=f with IMAGE_PROJECT=my-images"),
         ("ASK_ABOVE", "0", "more than 0"),
         ("INSTANCE_COUNT", "3 # three", "a comment must be on a line of its own"),
-        ("ORCHESTRATOR_TYPE", "Slurm", "is not supported"),
         ("METADATA", "startup-script=x", "STARTUP_COMMAND"),
         ("METADATA", "AIInfra-config=x", "another name"),
         ("METADATA", f"{'k' * 128}=x", "1 to 127"),

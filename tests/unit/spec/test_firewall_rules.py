@@ -72,6 +72,7 @@ def test_a_range_that_is_not_known_is_met_by_nothing() -> None:
         ({}, ["np-iap-ssh"]),
         ({"INSTANCE_COUNT": "2"}, ["np-internal", "np-iap-ssh"]),
         ({"ORCHESTRATOR_TYPE": "ray"}, ["np-internal", "np-iap-ssh"]),
+        ({"ORCHESTRATOR_TYPE": "slurm"}, ["np-internal", "np-iap-ssh"]),
     ],
 )
 def test_what_is_used_decides_on_the_rules(settings: dict[str, str], names: list[str]) -> None:

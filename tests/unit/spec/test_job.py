@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from provision.errors import SettingsError
+from provision.settings.job_options import JobArray
 from provision.settings.model import Settings
 from provision.spec import job
 
@@ -22,6 +23,8 @@ PLAIN = {"image": "", "wants": "", "files": "", "ray": False, "restarts": 0, "re
         ("nvidia-smi", "nvidia-smi"),
         ("/usr/bin/env python3 4x4.py", "x4"),
         ("bash", "bash"),
+        ("/usr/bin/python3 -c print(1)", "python3"),
+        ("env A=1 python -c 'import torch; print(torch.__version__)'", "python"),
         ("42", "job"),
         ("python3 a-script-with-a-name-that-never-ends.py", "a-script-with-a-name-th"),
     ],
@@ -100,6 +103,30 @@ def test_a_job_has_buckets_of_its_own_again_and_is_another_one_without_them() ->
     assert job.is_same(dataclasses.replace(spec, mounts=()), "", "true-1", {**before, "mounts": []})
 
 
+def test_a_job_of_tasks_or_of_parts_of_machines_is_on_one_unless_it_says_more() -> None:
+    gke = {**MANDATORY, "orchestrator_type": "gke"}
+    sweep = job.of(Settings({**gke, "job_array": "0-63%8", "job_gpus": "1"}), ("true",), {})
+    assert (sweep.array, sweep.gpus, sweep.nodes) == (JobArray(0, 63, 8), 1, 1)
+    before = {**PLAIN, "command": ["true"], "gpus": 1, "nodes": 1}
+    before["array"] = {"first": 0, "last": 63, "most": 8}
+    assert job.is_same(sweep, "", "true-1", before)
+    assert not job.is_same(sweep, "", "true-1", {**before, "gpus": 2})
+    assert not job.is_same(sweep, "", "true-1", {**before, "array": None})
+    assert job.again(Settings(gke), "true-1", before, (), {}, ray=False) == sweep
+    fewer = Settings({**gke, "job_array": "3-4"})
+    assert job.again(fewer, "true-1", before, (), {}, ray=False).array == JobArray(3, 4)
+
+    pair = job.of(Settings({**gke, "job_gpus": "4", "job_nodes": "2"}), ("true",), {})
+    assert (pair.gpus, pair.nodes) == (4, 2)
+    assert job.of(Settings({**gke, "job_gpus": "4"}), ("true",), {}).nodes == 1
+    with pytest.raises(SettingsError, match="--array does not go together with --nodes 2") as told:
+        job.again(Settings({**gke, "job_nodes": "2"}), "true-1", before, (), {}, ray=False)
+    assert told.value.problems[0].fix == "--nodes 1, or remove --array"
+    for option in ({"job_gpus": "1"}, {"job_array": "0-1"}):
+        with pytest.raises(SettingsError, match=r"^--(gpus|array) has no effect with --ray"):
+            job.of(Settings({**gke, **option}), ("true",), {}, ray=True)
+
+
 @pytest.mark.parametrize(
     ("said", "what"),
     [
@@ -119,9 +146,12 @@ def test_a_mount_of_a_job_hides_nothing_and_leads_to_no_state(said: str, what: s
         job.of(Settings({**MANDATORY, **own}), ("true",), {}, {}, (said,))
 
 
-def test_a_job_of_ray_has_no_mounts_of_its_own() -> None:
+def test_a_job_of_ray_or_of_slurm_has_no_mounts_of_its_own() -> None:
     on_gke = Settings({**MANDATORY, "orchestrator_type": "gke", "enable_ray_operator": "yes"})
     on_vms = Settings({**MANDATORY, "orchestrator_type": "ray"})
+    by_slurm = Settings({**MANDATORY, "orchestrator_type": "slurm"})
+    with pytest.raises(SettingsError, match="--mount has no effect with ORCHESTRATOR_TYPE=slurm"):
+        job.of(by_slurm, ("true",), {}, {}, ("my-data:/mnt/data:ro",))
     for settings, ray in ((on_gke, True), (on_vms, False)):
         with pytest.raises(SettingsError, match="--mount has no effect on Ray") as caught:
             job.of(settings, ("true",), {}, {}, ("my-data:/mnt/data:ro",), ray=ray)
@@ -159,23 +189,29 @@ def test_only_a_gke_cluster_takes_a_job_of_ray() -> None:
         assert fix in caught.value.problems[0].fix
 
 
-POOLS = "name=a,vm_type=a3-highgpu-8g,count=1;name=b,vm_type=g2-standard-4,count=3"
+POOLS = (
+    "name=a,vm_type=a3-highgpu-8g,count=1;name=b,vm_type=g2-standard-4,count=3"
+    ";name=c,vm_type=a3-megagpu-8g,count=2"
+)
 
 
 @pytest.mark.parametrize(
-    ("machine", "nodes", "refused"),
+    ("machine", "nodes", "gpus", "refused"),
     [
-        ("l4", 3, ""),
-        ("a3-highgpu-8g", 1, ""),
-        ("h100", 2, "The job wants 2 machines, and np-a gets 1"),
-        ("a100", 1, "The cluster has no nodes of a100"),
+        ("l4", 3, 1, ""),
+        ("a3-highgpu-8g", 1, 8, ""),
+        ("h100-80gb", 2, 1, "The job wants 2 machines, and np-a gets 1"),
+        ("a3-megagpu-8g", 2, 4, "The job wants 4 of the 8 GPUs of 2 nodes"),
+        ("a100", 1, 1, "The cluster has no nodes of a100"),
+        ("l4", 1, 2, "wants 2 GPUs of each machine, and g2-standard-4 has 1"),
     ],
 )
 def test_a_cluster_that_is_yet_to_be_made_has_the_machine_that_a_job_names(
-    machine: str, nodes: int, refused: str
+    machine: str, nodes: int, gpus: int, refused: str
 ) -> None:
     asked = {"orchestrator_type": "gke", "gke_node_pools": POOLS, "job_machine": machine}
-    settings = Settings({**MANDATORY, **asked, "job_nodes": str(nodes)})
+    asked |= {"job_nodes": str(nodes), "job_gpus": str(gpus)}
+    settings = Settings({**MANDATORY, **asked})
     spec = job.of(settings, ("true",), {})
     if not refused:
         job.require_possible(spec, settings)

@@ -199,19 +199,21 @@ def test_the_loss_of_a_share_names_the_vms_that_have_it_mounted(staying: int, wo
 
 
 @pytest.mark.parametrize(
-    ("actions", "before", "after", "staying"),
+    ("actions", "before", "after", "staying", "coming"),
     [
-        ("create", None, {"target_size": 3}, 0),
-        ("no-op", {"target_size": 3}, {"target_size": 3}, 3),
-        ("update", {"target_size": 3}, {"target_size": 1}, 1),
-        ("update", {"target_size": 3}, {"target_size": None}, 3),
-        (GONE, {"target_size": 3}, {"target_size": 3}, 0),
+        ("create", None, {"target_size": 3}, 0, 0),
+        ("no-op", {"target_size": 3}, {"target_size": 3}, 3, 0),
+        ("update", {"target_size": 3}, {"target_size": 1}, 1, 0),
+        ("update", {"target_size": 0}, {"target_size": 2}, 0, 2),
+        ("update", {"target_size": 3}, {"target_size": None}, 3, 0),
+        (GONE, {"target_size": 3}, {"target_size": 3}, 0, 0),
     ],
 )
-def test_vms_stay_where_their_group_does(
-    actions: str, before: object, after: object, staying: int
+def test_vms_stay_and_come_where_their_group_does(
+    actions: str, before: object, after: object, staying: int, coming: int
 ) -> None:
-    assert _read(_change(GROUP, actions, before, after)).staying == staying
+    plan = _read(_change(GROUP, actions, before, after))
+    assert (plan.staying, plan.coming) == (staying, coming)
 
 
 def test_the_roles_that_accounts_have_after_it_are_known() -> None:

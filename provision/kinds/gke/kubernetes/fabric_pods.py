@@ -108,9 +108,9 @@ class Kind(enum.Enum):
     """What a pod is to its node.
 
     `PART`: It has some of the node's GPUs, for which its container asks, and no GPU network.
-    `WHOLE`: It has all GPUs and their network. Its container must have a command. `RAY`: As WHOLE,
-    for a worker of Ray: KubeRay starts Ray and brings the shared memory. `HEAD`: The head of Ray,
-    on a node without GPUs: KubeRay starts Ray.
+    `WHOLE`: It has all GPUs and their network, unless it is told how many. Its container must have
+    a command. `RAY`: As WHOLE, for a worker of Ray: KubeRay starts Ray and brings the shared
+    memory. `HEAD`: The head of Ray, on a node without GPUs: KubeRay starts Ray.
     """
 
     PART = enum.auto()
@@ -119,8 +119,15 @@ class Kind(enum.Enum):
     HEAD = enum.auto()
 
 
-def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) -> Object:
-    """A pod template for a pool, with all that its container needs."""
+def template(
+    facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind, gpus: int | None = None
+) -> Object:
+    """A pod template for a pool, with all that its container needs.
+
+    `gpus`: of a part of a node; it has that part of the rest, too, but nothing of the network of
+    the GPUs, whose interfaces and daemon are one pod's.
+    """
+    part = gpus if gpus is not None and gpus < pool.gpus else None
     volumes, mounts, annotations = stages.pod_volumes(facts)
     spec: Object = {"serviceAccountName": stages.account_name(facts)}
     if kind is not Kind.HEAD:
@@ -137,9 +144,13 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
     if kind is not Kind.PART:
         before, beside, lines = [], [], []
         software = nccl.software(facts, pool)
+        if software and part:
+            # The node's plugin finds none of its interfaces there; within a node none is needed.
+            wanted["env"] = [*variables({"NCCL_NET_PLUGIN": "none"}), *wanted.get("env", [])]
+            software = None
         if kind is not Kind.HEAD:
-            annotations |= stages.network_annotations(pool)
-            _ask(spec, wanted, pool)
+            annotations |= {} if part else stages.network_annotations(pool)
+            _ask(spec, wanted, pool, part)
             lines.append(_NCCL if software else _DRIVER)
         if software and kind is not Kind.HEAD:
             fabric, stack = software
@@ -170,11 +181,7 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
         _extend(spec, "initContainers", [*before, *beside])
         _begin_with(wanted, lines, kind)
         if kind is Kind.WHOLE:
-            _extend(wanted, "volumeMounts", [mount("shared-memory", _SHARED_MEMORY)])
-            room = room_on(pool.machine_type)
-            size = {"sizeLimit": room.shared_memory} if room else {}
-            memory = {"medium": "Memory", **size}
-            volumes.append({"name": "shared-memory", "emptyDir": memory})
+            volumes.append(_share_memory(wanted, room_on(pool.machine_type, part, pool.gpus)))
     spec["containers"] = [wanted]
     if volumes:
         spec["volumes"] = volumes
@@ -248,21 +255,28 @@ def _read_secrets(facts: ClusterFacts) -> Object:
     }
 
 
-def _ask(pod: Object, container: Object, pool: GpuPool) -> None:
-    """Ask for all GPUs and interfaces of a node and nearly all else.
+def _ask(pod: Object, container: Object, pool: GpuPool, part: int | None) -> None:
+    """Ask for all GPUs and interfaces of a node and nearly all else, or for a part of that.
 
     There is no limit of vCPUs, which would only slow it down.
     """
-    asked, limits = {GPU: str(pool.gpus)}, {GPU: str(pool.gpus)}
-    room = room_on(pool.machine_type)
+    asked, limits = {GPU: str(part or pool.gpus)}, {GPU: str(part or pool.gpus)}
+    room = room_on(pool.machine_type, part, pool.gpus)
     if room is not None:
         asked |= {"cpu": room.cpu, "memory": room.memory}
         limits |= {"memory": room.memory}
     container["resources"] = {"requests": asked, "limits": limits}
-    if pool.claimed:
+    if pool.claimed and not part:
         claim = stages.claim(pool)
         pod["resourceClaims"] = [claim]
         container["resources"]["claims"] = [{"name": claim["name"]}]
+
+
+def _share_memory(container: Object, room: Room | None) -> Object:
+    """Give a job's container shared memory; the volume that it is."""
+    _extend(container, "volumeMounts", [mount("shared-memory", _SHARED_MEMORY)])
+    size = {"sizeLimit": room.shared_memory} if room else {}
+    return {"name": "shared-memory", "emptyDir": {"medium": "Memory", **size}}
 
 
 def _join(container: Object, fabric: PodFabric, pool: GpuPool) -> None:
@@ -384,17 +398,21 @@ class Room:
         return _quantity(min(_MOST_SHARED_GIB * _MIB, self.mib // 2))
 
 
-def room_on(machine_type: str) -> Room | None:
-    """What a pod can ask for on a node of a machine type; None if its size is not known."""
+def room_on(machine_type: str, part: int | None = None, gpus: int = 1) -> Room | None:
+    """What a pod can ask for on a node of a machine type; None if its size is not known.
+
+    `part`: of so many `gpus`, those that it has; None for all.
+    """
     machine, memory = machines.lookup(machine_type), machine_sizes.memory(machine_type)
     if machine is None or memory is None:
         return None
     cpus, gib = machine_sizes.allocatable(machine.vcpus, float(memory))
     cpus -= min(_SYSTEM_CPUS, cpus / 2)
     gib -= min(_SYSTEM_GIB, gib / 2) + gib * _SYSTEM_SHARE
+    share = part / gpus if part else 1
     return Room(
-        milli_cpus=math.floor(cpus) * 1000 if cpus >= 1 else math.floor(cpus * 1000),
-        mib=math.floor(gib * _MIB),
+        milli_cpus=math.floor((math.floor(cpus) * 1000 if cpus >= 1 else cpus * 1000) * share),
+        mib=math.floor(gib * _MIB * share),
     )
 
 

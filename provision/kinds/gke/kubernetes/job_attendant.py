@@ -131,8 +131,11 @@ class Keeper:
 
     def __init__(self, bucket: Bucket, prefix: str) -> None:
         self._bucket, self._prefix = bucket, prefix
-        self._rank = os.environ["NODE_RANK"]
-        self._attempt, self._pieces = 0, ""
+        first, before = map(int, os.environ.get("AIINFRA_ARRAY", "0 0").split())
+        number = int(os.environ["NODE_RANK"]) - before + first
+        self._rank = str(number)
+        self.has_task = number >= first
+        self._attempt, self._pieces, self._began = 0, "", time.time()
         self._secrets = _secret_values()
         self._read = 0  # bytes of the pod's log
         self._begins = 0  # where the next piece begins
@@ -149,7 +152,7 @@ class Keeper:
         self._begins = max((int(it) + size for it, size in sizes.items()), default=0)
         if (SHARED / "read").exists():  # this program has died here
             self._read = int((SHARED / "read").read_text())
-        if self._rank == "0":
+        if self._rank == "0" or "AIINFRA_ARRAY" in os.environ:
             moment = json.dumps({"began": time.time()}).encode()
             self._bucket.put(f"{self._prefix}began.json", moment, only_new=True)
 
@@ -198,6 +201,7 @@ class Keeper:
         said = {
             "code": int(words[0]) if words else None,
             "told": "told" in words,
+            "began": self._began,
             "ended": time.time(),
             "tail": b"\n".join(self._tail).decode("utf-8", "replace"),
             "vm": os.environ.get("NODE_NAME", ""),
@@ -288,6 +292,9 @@ def main(what: str, bucket_name: str, path: str) -> None:
         if over.wait(1):  # Ray has not begun the program, and will not
             return
     keeper = Keeper(bucket, path)
+    if not keeper.has_task:
+        over.wait()
+        return
     # GKE's metadata server takes some seconds until it knows a new pod.
     _patiently(keeper.begin)
     # A program may have ended before this could be told so.

@@ -292,24 +292,35 @@ exit "${{code}}"
 """
 
 
-def launch_variables(pool: GpuPool, nodes: int) -> list[Object]:
-    """What the processes of a job find each other by: the variables of a pod of a JobSet."""
-    run = kueue.run_seconds(pool, _SECONDS) if pool.queued else pool.max_run_seconds
+def launch_variables(
+    pool: GpuPool,
+    nodes: int,
+    gpus: int | None = None,
+    *,
+    seconds: int = _SECONDS,
+    alone: bool = False,
+) -> list[Object]:
+    """What the processes of a job find each other by: the variables of a pod of a JobSet.
+
+    `gpus`: that it has; None for all of a node. `seconds`: for how long it asks for nodes of a
+    queued pool. `alone`: one of no JobSet, which knows no other.
+    """
+    run = kueue.run_seconds(pool, seconds) if pool.queued else pool.max_run_seconds
     values = {
         "NNODES": nodes,
-        "NPROC_PER_NODE": pool.gpus,
+        "NPROC_PER_NODE": gpus or pool.gpus,
         # The first pod's name, which JobSet makes.
-        "MASTER_ADDR": f"$(JOB_SET)-{fabric_pods.REPLICATED_JOB}-0-0.$(JOB_SET)",
+        "MASTER_ADDR": "127.0.0.1"
+        if alone
+        else f"$(JOB_SET)-{fabric_pods.REPLICATED_JOB}-0-0.$(JOB_SET)",
         "MASTER_PORT": _PORT,
         "GLOO_SOCKET_IFNAME": FIRST,
         # Not where the nodes' run has no end.
         **({STOP_AGE: ordered(run).most} if run else {}),
     }
-    return [
-        labelled("JOB_SET", fabric_pods.SET_LABEL),
-        field("NODE_RANK", f"metadata.annotations['{fabric_pods.RANK_LABEL}']"),
-        *variables(values),
-    ]
+    rank = f"metadata.annotations['{fabric_pods.RANK_LABEL}']"
+    known = [labelled("JOB_SET", fabric_pods.SET_LABEL), field("NODE_RANK", rank)]
+    return [*(variables({"NODE_RANK": 0}) if alone else known), *variables(values)]
 
 
 @dataclass(frozen=True, kw_only=True)

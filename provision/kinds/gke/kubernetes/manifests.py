@@ -128,8 +128,8 @@ def _look(add_on: AddOn, folder: Path) -> tuple[bytes, Problem | None] | Problem
     if found == _vouched(folder).get(add_on.file):
         note = Problem(
             code=Code.NOTE,
-            what=f"{add_on.name} comes from a manifest of your own: {path}",
-            why=f"{SUMS} beside it vouches for it; the image has the release's",
+            what=f"{add_on.name} comes from {path}, and not from its release",
+            why=f"{SUMS} beside it vouches for it",
         )
         return content, note
     vouch = f"let {folder / SUMS} vouch for it: sha256sum {add_on.file} >>{SUMS}"

@@ -44,7 +44,7 @@ _SYSTEM: Final = (
     "kueue-system",
 )
 """The namespaces of GKE's own pods, and of what Create brings into the cluster."""
-_ALIVE: Final = ",".join(
+ALIVE: Final = ",".join(
     [*(f"metadata.namespace!={name}" for name in _SYSTEM), "status.phase!=Succeeded"]
 )
 OVER: Final = frozenset({"Succeeded", "Failed"})
@@ -104,7 +104,7 @@ def read(
 ) -> Jobs:
     """The jobs of a cluster by their pods."""
     tops = [job for version, kind in _JOBS for job in cluster.all(version, kind)]
-    pods = cluster.all("v1", "Pod", fields=_ALIVE)
+    pods = cluster.all("v1", "Pod", fields=ALIVE)
     queued = {uid for work in works for uid in owners(work)}
     known = {str(job["metadata"].get("uid")): job for job in tops}
     node_of = {node["metadata"]["name"]: node["metadata"] for node in nodes}
@@ -139,7 +139,7 @@ def read(
         and uid not in known
         # Pods of an owner that is none of the known kinds are a job if they have GPUs.
         and kind not in _OF_NODES
-        and any(map(_has_gpus, groups[uid]))
+        and any(map(_gpus, groups[uid]))
     ]
     return Jobs(
         of_queue={uid: told(uid) for uid in queued & (groups.keys() | known.keys())},
@@ -154,10 +154,13 @@ def owners(thing: Object) -> Iterator[str]:
             yield str(owner["uid"])
 
 
-def busy(things: Iterable[Object]) -> set[str]:
-    """The nodes of which pods have GPUs, or are about to."""
-    alive = (it for it in things if (it.get("status") or {}).get("phase") not in OVER)
-    return {it["spec"].get("nodeName", "") for it in alive if _has_gpus(it)}
+def used(things: Iterable[Object]) -> collections.Counter[str]:
+    """How many GPUs of each node pods have, or are about to."""
+    found: collections.Counter[str] = collections.Counter()
+    for it in things:
+        if (it.get("status") or {}).get("phase") not in OVER:
+            found[it["spec"].get("nodeName", "")] += _gpus(it)
+    return found
 
 
 def _line(pod: Object, known: Mapping[str, Object]) -> Iterator[tuple[str, str, str]]:
@@ -178,11 +181,10 @@ def _is_over(job: Object) -> bool:
     return ended or status.get("jobDeploymentStatus") in RAY_OVER
 
 
-def _has_gpus(pod: Object) -> bool:
+def _gpus(pod: Object) -> int:
     asked = [it.get("resources") or {} for it in (pod.get("spec") or {}).get("containers") or []]
-    return any(
-        (it.get(part) or {}).get(kueue.GPU) for it in asked for part in ("limits", "requests")
-    )
+    told = ({**(it.get("requests") or {}), **(it.get("limits") or {})} for it in asked)
+    return sum(int(text) for it in told if (text := str(it.get(kueue.GPU))).isdecimal())
 
 
 def _oldest(members: Sequence[Object]) -> Object:

@@ -2,22 +2,22 @@
 
 Their pods are those of the one builder, with the folder, the log and the variables of a job added.
 A JobSet runs the program on each node; a RayJob runs it on the head of a Ray cluster of its own.
+A job of tasks is an indexed Job, whose pods come and go one by one (ADR 109).
 Each pod of Ray has the folder at one path, where Ray looks for a program's modules; so it may be as
 large as a JobSet's (ADR 73).
 """
 
 from __future__ import annotations
 
+import math
+import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import limits
-from provision.codes import Code
-from provision.deployment.kind import WayIn, shell
 from provision.documents import json_object
-from provision.errors import ClusterError
 from provision.kinds.gke.kubernetes import (
     fabric_pods,
     job_attendant,
@@ -33,18 +33,14 @@ from provision.kinds.gke.kubernetes.objects import (
     field,
     holds,
     labelled,
-    labels,
     mount,
     variables,
 )
-from provision.kinds.job_folder import TO_A_MOUNT
 from provision.settings.choices import RestartOn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable
 
-    from provision.documents.job import Job
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
     from provision.spec.job import JobSpec
@@ -110,6 +106,14 @@ if [ "${{code}}" != 0 ] && [ -z "${{told}}" ] && [ "${{JOB_RESTART}}" -lt "${{mo
 fi
 {_EXIT}"""
 
+_ARRAY: Final = "AIINFRA_ARRAY"
+"""The number of a job's first task, and how many pods come before it that only end."""
+TASK: Final = f"""\
+read -r first before <<<"${{{_ARRAY}}}"
+[ "${{JOB_COMPLETION_INDEX}}" -ge "${{before}}" ] || exit 0
+JOB_INDEX=$((JOB_COMPLETION_INDEX - before + first)) && export JOB_INDEX
+{PROGRAM}"""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
@@ -119,6 +123,7 @@ class Wanted:
     spec: JobSpec
     pool: GpuPool  # where it runs
     nodes: int
+    slots: int = 1  # how many of its tasks run at a time
     bucket: str
     folder: str  # the object with its folder, by its name in the bucket; "" for none
     told: str  # what the names of the objects that its pods write begin with
@@ -153,9 +158,12 @@ class Shape:
 def _metadata(facts: ClusterFacts, wanted: Wanted) -> Object:
     """The metadata of a job: where it waits, and when Kueue ends it, before its nodes go."""
     spec, pool = wanted.spec, wanted.pool
-    seconds = spec.seconds or limits.LONGEST_RUN
-    most = min(seconds, _end_of_nodes(wanted).most) if pool.queued else spec.seconds
-    made = kueue.job_metadata(facts, pool, "", seconds + _MARGIN)
+    asked = _asked(spec)
+    seconds = asked or limits.LONGEST_RUN
+    most = min(seconds, _end_of_nodes(wanted).most) if pool.queued else asked
+    if spec.array and not pool.queued:
+        most = None  # its pods have an end of their own
+    made = kueue.job_metadata(facts, pool, "", _of_nodes(spec))
     made["name"] = made.pop("generateName") + wanted.name
     made["labels"] = {**made.get("labels", {}), **OURS}
     if facts.has_queue:
@@ -173,9 +181,19 @@ def _grace(wanted: Wanted) -> int:
     return max(_GRACE, _end_of_nodes(wanted).grace) if by_nodes else _GRACE
 
 
+def _asked(spec: JobSpec) -> int | None:
+    """For how long a job may run: with tasks, for as long as they take one after the other."""
+    turns = spec.array.tasks * (1 + spec.restarts) if spec.array else 1
+    return spec.seconds and min(spec.seconds * turns, limits.LONGEST_RUN)
+
+
+def _of_nodes(spec: JobSpec) -> int:
+    """For how many seconds nodes of a queued pool are asked for."""
+    return (_asked(spec) or limits.LONGEST_RUN) + _MARGIN
+
+
 def _end_of_nodes(wanted: Wanted) -> jobs.OrderedEnd:
-    asked = (wanted.spec.seconds or limits.LONGEST_RUN) + _MARGIN
-    return jobs.ordered(kueue.run_seconds(wanted.pool, asked))
+    return jobs.ordered(kueue.run_seconds(wanted.pool, _of_nodes(wanted.spec)))
 
 
 def _variables(wanted: Wanted, ours: list[Object]) -> list[Object]:
@@ -230,62 +248,50 @@ def _as_it_is(text: str) -> str:
     return text.replace("$", "$$")
 
 
-def rank(pod: Object) -> int:
-    """The rank of a pod in its job; that of Ray's head, too."""
-    return int(labels(pod).get(RANK_LABEL, "0"))
+def numbers(template: Object) -> tuple[int, int]:
+    """The number of the first task of pods, and how many pods come before it; 0 and 0 for none."""
+    containers = (template.get("spec") or {}).get("containers") or ()
+    given = (it for one in containers for it in one.get("env") or () if it["name"] == _ARRAY)
+    text = next((str(it.get("value")) for it in given), "")
+    found = [int(it) for it in text.split() if it.isdecimal()]
+    return (found[0], found[1]) if len(found) > 1 else (0, 0)
 
 
-def way_in(
-    found: Iterable[Object],
-    job: Job,
-    number: int,
-    before: str,
-    access: Callable[[], AbstractContextManager[Mapping[str, str]]],
-) -> WayIn:
-    """The way into the pod of this rank that runs.
-
-    Files come from beside the program: its image may have no tar.
-
-    Raises:
-        ClusterError: There is none.
-    """
-    heads = (it for it in found if labels(it).get("ray.io/node-type") != "worker")
-    pod = next((it for it in heads if rank(it) == number and _runs(it)), None)
-    if pod is None:
-        raise ClusterError(
-            f"The pod of rank {number} of {job.name} does not run: the job is {job.state}",
-            code=Code.MACHINES_GONE,
-            why="what a program writes to its folder goes with its pod; on Ray, the head's alone is"
-            " rank 0",
-            fix=TO_A_MOUNT,
-        )
-    name, program = pod["metadata"]["name"], pod["spec"]["containers"][0]["name"]
-    begin, behind = ("kubectl", "exec"), (name, "--namespace", kueue.NAMESPACE, "--container")
-    return WayIn(
-        where=name,
-        folder=FOLDER,
-        tells=(*begin, *behind, KEEPER, "--", "sh", "-c"),
-        opens=(*begin, "-it", *behind, program, "--", *shell(FOLDER)),
-        before=before,
-        forwards=lambda port: f"kubectl port-forward {name} --namespace {kueue.NAMESPACE} {port}",
-        access=access,
+def ended(thing: Object) -> tuple[list[int], list[int]]:
+    """The numbers of the tasks of a Job that have succeeded, and of those that have failed."""
+    first, before = numbers((thing.get("spec") or {}).get("template") or {})
+    status = thing.get("status") or {}
+    most = json_object.whole((thing.get("spec") or {}).get("completions")) or 0
+    done, failed = (
+        [it - before + first for it in _indexes(status.get(name), most) if it >= before]
+        for name in ("completedIndexes", "failedIndexes")
     )
+    return done, failed
 
 
-def _runs(pod: Object) -> bool:
-    gone = "deletionTimestamp" in pod["metadata"]
-    return not gone and (pod.get("status") or {}).get("phase") == "Running"
+def _indexes(text: object, most: int) -> list[int]:
+    """What Kubernetes means by "0-3,7", below a number."""
+    found = (re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", it) for it in str(text or "").split(","))
+    spans = ((int(it[1]), int(it[2] or it[1])) for it in found if it)
+    return sorted({it for low, high in spans for it in range(low, min(high + 1, most))})
 
 
 # ------------------------------------------------------------------------------ JobSet
 
 
+def _pod(facts: ClusterFacts, wanted: Wanted, attempt: Object, *more: Object) -> Object:
+    """The template of the pods that run the program; `attempt`, `more`: variables of each."""
+    whole, gpus = fabric_pods.Kind.WHOLE, wanted.spec.gpus
+    container = _container(wanted, attempt, *more)
+    pod = fabric_pods.template(facts, wanted.pool, container, whole, gpus)
+    _attend(facts, pod["spec"], wanted, [labelled("NODE_RANK", RANK_LABEL), attempt, *more])
+    pod["spec"] |= {"restartPolicy": "Never", "terminationGracePeriodSeconds": _grace(wanted)}
+    return pod
+
+
 def _job_set(facts: ClusterFacts, wanted: Wanted) -> Object:
     spec = wanted.spec
-    pod = fabric_pods.template(facts, wanted.pool, _container(wanted), fabric_pods.Kind.WHOLE)
-    place = [labelled("NODE_RANK", RANK_LABEL), labelled("JOB_RESTART", ATTEMPT_LABEL)]
-    _attend(facts, pod["spec"], wanted, place)
-    pod["spec"] |= {"restartPolicy": "Never", "terminationGracePeriodSeconds": _grace(wanted)}
+    pod = _pod(facts, wanted, labelled("JOB_RESTART", ATTEMPT_LABEL))
     # The Job then says which pod ended it, and how, when the pod is gone.
     codes = {"containerName": CONTAINER, "operator": "NotIn", "values": [0]}
     job = fabric_pods.failed_by(codes)
@@ -307,8 +313,9 @@ def _job_set(facts: ClusterFacts, wanted: Wanted) -> Object:
     return fabric_pods.job_set(_metadata(facts, wanted), pod, wanted.nodes, again, job)
 
 
-def _container(wanted: Wanted) -> Object:
+def _container(wanted: Wanted, *more: Object) -> Object:
     spec = wanted.spec
+    is_task = spec.array is not None
     # torchrun takes what it is not told from those of PET.
     names = ("NNODES", "NODE_RANK", "NPROC_PER_NODE", "MASTER_ADDR", "MASTER_PORT")
     others = {
@@ -328,14 +335,19 @@ def _container(wanted: Wanted) -> Object:
     # A single pod has no other that may be lost.
     again = f"{spec.restarts} {least} {_NEWS if wanted.nodes > 1 else 0}"
     ours = [
-        *jobs.launch_variables(wanted.pool, wanted.nodes),
-        labelled("JOB_RESTART", ATTEMPT_LABEL),
+        *jobs.launch_variables(
+            wanted.pool, wanted.nodes, spec.gpus, seconds=_of_nodes(spec), alone=is_task
+        ),
+        *more,
         *variables(others | ({_AGAIN: again} if spec.restarts else {})),
     ]
     return {
         "name": CONTAINER,
         "image": spec.image or jobs.IMAGE,
-        "command": ["bash", "-c", PROGRAM, CONTAINER, *map(_as_it_is, spec.command)],
+        "command": [
+            *("bash", "-c", TASK if is_task else PROGRAM, CONTAINER),
+            *map(_as_it_is, spec.command),
+        ],
         "env": _variables(wanted, ours),
         "volumeMounts": [dict(_MOUNT)],
         "terminationMessagePolicy": "FallbackToLogsOnError",
@@ -362,6 +374,72 @@ JOB_SET: Final = Shape(
     selector=lambda name, attempt: (
         f"{SET_LABEL}={name}" + (f",{ATTEMPT_LABEL}={attempt - 1}" if attempt else "")
     ),
+)
+
+# ------------------------------------------------------------------------------ Job
+
+JOB_LABEL: Final = "batch.kubernetes.io/job-name"
+FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
+"""The annotation of a pod with how often its index has failed before."""
+_LEAST: Final = "kueue.x-k8s.io/job-min-parallelism"
+_PART: Final = 4
+"""The share of the tasks at a time, as 1 of so many, with which the queue may begin a job."""
+
+
+def _job(facts: ClusterFacts, wanted: Wanted) -> Object:
+    """A job of tasks.
+
+    Kueue takes back what a job has of whose pods not so many have succeeded or are ready as run at
+    a time, and a task that has failed is neither: the others would be stopped. So pods that only
+    end come first, as many as can ever be missing.
+    """
+    spec, before = wanted.spec, wanted.slots - 1
+    assert spec.array is not None  # noqa: S101 - what makes it this shape
+    attempt = field("JOB_RESTART", f"metadata.annotations['{FAILURES}']")
+    own = variables({_ARRAY: f"{spec.array.first} {before}"})
+    pod = _pod(facts, wanted, attempt, *own)
+    if spec.seconds:
+        pod["spec"]["activeDeadlineSeconds"] = spec.seconds
+    made = _metadata(facts, wanted)
+    if facts.has_queue and before:
+        least = {_LEAST: str(math.ceil(wanted.slots / _PART))}
+        made["annotations"] = {**made.get("annotations", {}), **least}
+    codes = {"containerName": CONTAINER, "operator": "In", "values": [HOPELESS]}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": made,
+        "spec": {
+            "parallelism": wanted.slots,
+            "completions": before + spec.array.tasks,
+            "completionMode": "Indexed",
+            "backoffLimitPerIndex": spec.restarts,
+            "podFailurePolicy": {"rules": [{"action": "FailIndex", "onExitCodes": codes}]},
+            "template": pod,
+        },
+    }
+
+
+def _end_of_job(thing: Object) -> End | None:
+    said = conditions(thing)
+    told = next((said[it] for it in ("Complete", "Failed") if holds(thing, it)), None)
+    if told is None:
+        return None
+    done, failed = ended(thing)
+    _, before = numbers(thing["spec"].get("template") or {})
+    # One that came before may have failed, with its node.
+    succeeded = not failed and len(done) + before == thing["spec"].get("completions")
+    why = "" if succeeded else str(told.get("message", ""))
+    return End(succeeded=succeeded, why=why, ended=told.get("lastTransitionTime"))
+
+
+JOB: Final = Shape(
+    api="batch/v1",
+    kind="Job",
+    build=_job,
+    end=_end_of_job,
+    restarts=lambda _: None,
+    selector=lambda name, _: f"{JOB_LABEL}={name}",
 )
 
 # ------------------------------------------------------------------------------ RayJob

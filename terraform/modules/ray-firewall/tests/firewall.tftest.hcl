@@ -51,6 +51,19 @@ run "another_network_has_other_names" {
   }
 }
 
+run "slurms_rules_have_names_of_their_own" {
+  command = plan
+
+  variables {
+    word = "slurm"
+  }
+
+  assert {
+    condition     = output.rules.allow == "train-slurm-allow-${substr(sha256("default"), 0, 8)}"
+    error_message = "The rules are ${jsonencode(output.rules)}."
+  }
+}
+
 run "refuses_to_shut_out_all" {
   command = plan
 

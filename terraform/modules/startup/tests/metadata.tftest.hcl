@@ -28,6 +28,7 @@ run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
         node_ssh    = true
         notebook    = false
         ray         = null
+        slurm       = null
         secrets     = null
         has_command = false
         restart     = "never"
@@ -43,10 +44,11 @@ run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
   }
   assert {
     condition = length(setsubtract([
-      "lib/aiinfra_vm/gpu_health.py", "lib/aiinfra_vm/ray_node.py", "lib/aiinfra_vm/tasks/__init__.py", "ops-agent/config.yaml",
-      "profile.d/aiinfra.sh", "ray-2.60.0.txt", "samples/README.md", "samples/many_gpus.py",
-      "systemd/aiinfra-command.service", "systemd/aiinfra-ray.service",
-    ], output.payload)) == 0
+      "lib/aiinfra_vm/gpu_health.py", "lib/aiinfra_vm/tasks/__init__.py", "ops-agent/config.yaml",
+      "profile.d/aiinfra.sh", "samples/README.md", "samples/many_gpus.py",
+      "steps/slurm.sh",
+      "systemd/aiinfra-command.service",
+    ], output.payload)) == 0 && !anytrue([for name in output.payload : strcontains(name, "ray_") || strcontains(name, "slurm_")])
     error_message = "The payload is ${jsonencode(output.payload)}."
   }
   # Compressed: 512 KiB of metadata have room for the user's keys and command beside it.
@@ -84,6 +86,12 @@ run "what_is_set_up_is_in_the_configuration" {
     condition     = output.metadata["proxy-mode"] == "project_editors"
     error_message = "With a notebook there is a proxy."
   }
+  assert {
+    condition = length(setsubtract([
+      "lib/aiinfra_vm/ray_node.py", "profile.d/aiinfra-ray.sh", "ray-2.60.0.txt", "systemd/aiinfra-ray.service",
+    ], output.payload)) == 0
+    error_message = "The payload is ${jsonencode(output.payload)}."
+  }
 }
 
 run "a_command_travels_as_it_is" {
@@ -101,6 +109,33 @@ run "a_command_travels_as_it_is" {
   assert {
     condition     = jsondecode(output.metadata["aiinfra-config"]).has_command && jsondecode(output.metadata["aiinfra-config"]).restart == "on-failure" && jsondecode(output.metadata["aiinfra-config"]).max_run_seconds == 43200 && jsondecode(output.metadata["aiinfra-config"]).stop_notice == 600 && jsondecode(output.metadata["aiinfra-config"]).idle_seconds == 7200
     error_message = "The VM does not know of its command."
+  }
+}
+
+run "slurms_partition_is_in_the_configuration_and_its_ports_are_those_of_the_payload" {
+  command = plan
+
+  variables {
+    startup = { notebook = false, slurm = { partition = "a3-highgpu" } }
+  }
+
+  assert {
+    condition     = jsondecode(output.metadata["aiinfra-config"]).slurm == { partition = "a3-highgpu" }
+    error_message = "The configuration is ${output.metadata["aiinfra-config"]}."
+  }
+  assert {
+    condition     = join(" ", output.slurm_ports) == "61000-63999 6817 6818 817"
+    error_message = "The ports are ${jsonencode(output.slurm_ports)}."
+  }
+  assert {
+    condition = length(setsubtract([
+      "lib/aiinfra_vm/slurm_node.py", "slurm-ports.json", "systemd/aiinfra-slurm.service",
+    ], output.payload)) == 0 && !contains(output.payload, "lib/aiinfra_vm/ray_node.py")
+    error_message = "The payload is ${jsonencode(output.payload)}."
+  }
+  assert {
+    condition     = sum([for value in values(output.metadata) : length(value)]) < 184320
+    error_message = "The metadata has ${sum([for value in values(output.metadata) : length(value)])} characters."
   }
 }
 

@@ -21,6 +21,9 @@ refuses = {
   a_fabric_that_vms_cannot_have          = { startup = merge(var.startup, { interfaces = 5, fabric = { kind = "tcpx", interfaces = 4, plugin = "plugin:v1" } }) }
   a_fabric_without_its_plugin            = { startup = merge(var.startup, { interfaces = 9, fabric = { kind = "tcpxo", interfaces = 8 } }) }
   a_version_of_ray_that_is_a_range       = { startup = merge(var.startup, { ray = { version = ">=2" } }) }
+  a_partition_that_is_there_already      = { startup = merge(var.startup, { slurm = { partition = "all" } }) }
+  slurm_beside_ray                       = { startup = merge(var.startup, { ray = { version = "2.60.0" }, slurm = { partition = "g2" } }) }
+  slurm_without_a_folder                 = { state_folder = null, startup = merge(var.startup, { slurm = { partition = "g2" } }) }
   a_restart_that_is_unknown              = { startup = merge(var.startup, { restart = "sometimes" }) }
   a_folder_that_begins_with_a_slash      = { state_folder = { bucket = "my-bucket", folder = "/train-deployment" } }
   a_folder_that_ends_with_a_slash        = { state_folder = { bucket = "my-bucket", folder = "train-deployment/" } }

@@ -92,7 +92,7 @@ def _told(api: Compute, number: int = 0) -> Json:
 def test_where_no_time_passes_all_steps_are_over_at_once(wired: Compute) -> None:
     _start(wired)
     told = _told(wired)
-    skipped = ("way-out", "local-ssd", "files", "fabric", "ray", "notebook")
+    skipped = ("way-out", "local-ssd", "files", "fabric", "ray", "slurm", "notebook")
     assert {name: it["state"] for name, it in told["steps"].items()} == {
         **dict.fromkeys(skipped, "skipped"),
         **dict.fromkeys(("mounts", "gpu", "ops-agent", "command"), "done"),

@@ -55,6 +55,7 @@ def _job(
     """A Job of one pod, as it came back; changes are of its spec, or else its labels."""
     metadata = _metadata(name, run)
     metadata["labels"] |= changes.pop("labels", {})
+    metadata["annotations"] |= changes.pop("annotations", {})
     spec = {"parallelism": 1, "completions": 1, "backoffLimit": 0, "template": template}
     thing = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
     return cluster.api.create({**thing, "spec": spec | changes})
@@ -189,6 +190,77 @@ def test_an_exit_code_that_a_rule_names_fails_the_job_at_once(cluster: Gke, cloc
     said = conditions(cluster.find(job))["Failed"]
     assert said["reason"] == "PodFailurePolicy"
     assert said["message"].endswith("failed with exit code 75 matching FailJob rule at index 0")
+
+
+def test_each_index_of_a_job_has_its_own_limit_and_the_others_go_on(
+    cluster: Gke, clock: Clock
+) -> None:
+    template = _pod(cluster, "bash", "-c", '"$@"', "job", "bash", "-c", "exit $JOB_INDEX")
+    keep = {"name": "keep", "restartPolicy": "Always", "command": ["keep", "no-bucket", "p/"]}
+    template["spec"]["initContainers"] = [keep]
+    # Index 0 only ends; tasks 0, 1 and 2 follow, each with its number as exit code.
+    template["spec"]["containers"][0]["env"] = [{"name": "AIINFRA_ARRAY", "value": "0 1"}]
+    codes = {"containerName": "main", "operator": "In", "values": [2]}
+    policy = {"rules": [{"action": "FailIndex", "onExitCodes": codes}]}
+    job = _job(
+        cluster,
+        template,
+        parallelism=2,
+        completions=4,
+        completionMode="Indexed",
+        backoffLimitPerIndex=1,
+        podFailurePolicy=policy,
+    )
+    _pass(cluster, clock, 300, step=10)
+    found = cluster.find(job)
+    assert conditions(found)["Failed"]["reason"] == "FailedIndexes"
+    assert found["status"]["completedIndexes"] == "0,1"
+    assert found["status"]["failedIndexes"] == "2,3"
+    told = [
+        (
+            it["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"],
+            it["metadata"]["annotations"]["batch.kubernetes.io/job-index-failure-count"],
+        )
+        for it in cluster.pods()
+    ]
+    assert sorted(told) == [("0", "0"), ("1", "0"), ("2", "0"), ("2", "1"), ("3", "0")]
+
+
+def test_a_job_that_may_have_fewer_pods_at_a_time_gets_those_that_there_is_quota_for(
+    cluster: Gke, clock: Clock
+) -> None:
+    least = {"kueue.x-k8s.io/job-min-parallelism": "2"}
+    template = _pod(cluster, "sleep", "60")
+    job = _job(cluster, template, annotations=least, parallelism=6, completions=6)
+    _until(clock, lambda: cluster.find(job)["spec"]["parallelism"] == 4)
+    (assigned,) = _workload(cluster)["status"]["admission"]["podSetAssignments"]
+    assert assigned["count"] == 4
+    _until(clock, lambda: _why(cluster, "Finished") == "Succeeded")
+
+
+def test_what_the_last_indexes_of_a_job_do_not_need_is_the_next_jobs(
+    cluster: Gke, clock: Clock
+) -> None:
+    many = {"parallelism": 4, "completions": 5, "completionMode": "Indexed"}
+    _job(cluster, _pod(cluster, "sleep", "600"), **many)
+    _job(cluster, _pod(cluster, "sleep", "60"), "two")
+    _until(clock, lambda: _why(cluster, "Admitted", "one"))
+    assert not _why(cluster, "QuotaReserved", "two")
+    _until(clock, lambda: _why(cluster, "QuotaReserved", "two"))
+    assert not _why(cluster, "Finished", "one")
+    (given,) = _workload(cluster, "one")["status"]["reclaimablePods"]
+    assert given == {"name": "main", "count": 3}
+
+
+def test_a_pod_ends_when_it_has_been_on_its_node_for_as_long_as_it_may(
+    cluster: Gke, clock: Clock
+) -> None:
+    template = _pod(cluster, "sleep", "9000", activeDeadlineSeconds=120)
+    job = _job(cluster, template)
+    _pass(cluster, clock, 300)
+    (pod,) = cluster.pods()
+    assert pod["status"]["reason"] == "DeadlineExceeded"
+    assert holds(cluster.find(job), "Failed")
 
 
 def test_a_set_fails_with_its_first_job_or_begins_again_as_often_as_it_says(

@@ -8,10 +8,12 @@ import pytest
 
 from provision.catalogue import prices
 from provision.errors import SettingsError
-from provision.kinds.gke import jobs
+from provision.kinds.gke import preview
 from provision.kinds.gke.jobs import GkeJobs
 from provision.kinds.gke.kubernetes import run_jobs
 from provision.kinds.gke.kubernetes import status as queue
+from provision.kinds.gke.preview import Room
+from provision.settings.job_options import JobArray
 from provision.spec.job import JobSpec
 from provision.spec.pools import Pool, Size
 from tests.kubernetes import samples
@@ -29,7 +31,7 @@ def _made(size: Size = SCALES) -> Pool:
 
 @pytest.mark.parametrize(("size", "nodes"), [(SCALES, 1), (Size(count=4), 4)])
 def test_a_job_takes_all_nodes_of_a_pool_of_one_size(size: Size, nodes: int) -> None:
-    assert jobs.by_default(_made(size), 4) == nodes
+    assert preview.by_default(_made(size), 4) == nodes
 
 
 @cases(
@@ -49,19 +51,26 @@ def test_nodes_price_and_end_are_said_in_one_sentence(
 ) -> None:
     pool = samples.pool_like(samples.ULTRA, **changes)
     spec = JobSpec(name="a", command=("true",), nodes=2, seconds=seconds)
-    found = jobs.needs(spec, pool, _made(), coming, prices.listed())
+    room = Room(pool, 2, 1, 8)
+    found = preview.needs(spec, room, _made(), coming, prices.listed())
     assert found.words.startswith("The job takes 2 nodes of demo-h200, 16 x H200 141 GB, ")
     assert found.words.endswith(words.replace("PRICE", f"≈ ${found.more:.2f}"))
-    one = jobs.needs(spec, pool, _made(), 1, prices.listed()).more
+    one = preview.needs(spec, room, _made(), 1, prices.listed()).more
     assert abs(found.more - one * coming) < Decimal("0.001")
     assert one > Decimal(10)
 
 
 @pytest.mark.parametrize(
-    ("mode", "size", "coming"),
-    [("flex_start", SCALES, 2), ("flex_start_queued", SCALES, 3), ("spot", Size(count=4), 0)],
+    ("mode", "size", "coming", "for_parts"),
+    [
+        ("flex_start", SCALES, 2, 1),
+        ("flex_start_queued", SCALES, 3, 2),
+        ("spot", Size(count=4), 0, 0),
+    ],
 )
-def test_nodes_that_wait_for_work_do_not_come(mode: str, size: Size, coming: int) -> None:
+def test_nodes_that_wait_for_work_do_not_come(
+    mode: str, size: Size, coming: int, for_parts: int
+) -> None:
     asks = {"resources": {"requests": {"nvidia.com/gpu": "8"}}}
     there = {
         "Node": [
@@ -75,16 +84,18 @@ def test_nodes_that_wait_for_work_do_not_come(mode: str, size: Size, coming: int
             {"spec": {"nodeName": "full", "containers": [asks]}},
         ],
     }
-    ours = having(_all=lambda _, __, kind, **___: there[kind])
+    ours = having(_all=lambda _, __, kind, *___: there[kind])
     pool = samples.pool_like(samples.ULTRA, mode=mode)
-    assert GkeJobs._coming(ours, pool, _made(size), 3) == coming
+    assert GkeJobs._coming(ours, Room(pool, 3, 1, 8), _made(size)) == coming
+    assert GkeJobs._coming(ours, Room(pool, 1, 16, 1), _made(size)) == for_parts
 
 
 def test_a_price_that_nobody_knows_is_said_to_be_unknown() -> None:
     spec = JobSpec(name="a", command=("true",), nodes=1)
-    found = jobs.needs(spec, samples.ULTRA, _made(), 1, NO_PRICES)
+    found = preview.needs(spec, Room(samples.ULTRA, 1, 1, 8), _made(), 1, NO_PRICES)
     assert "8 x H200 141 GB, at an unknown price, until" in found.words
-    assert jobs.needs(spec, samples.ULTRA, _made(), 1, None).words.endswith(
+    room = Room(samples.ULTRA, 1, 1, 8)
+    assert preview.needs(spec, room, _made(), 1, None).words.endswith(
         "8 x H200 141 GB, until it ends, 7 days at most"
     )
 
@@ -119,6 +130,54 @@ def test_why_a_program_failed_is_what_the_pod_of_its_rank_says(
     found = GkeJobs._first(ours, "a", 1, run_jobs.JOB_SET)
     assert found is not None
     assert found.words == words
+
+
+@cases(
+    """
+pools | asked | nodes | gpus | slots | machines | refused
+[L4] | {array: 0-63} | 1 | 2 | 2 | 2 |
+[L4] | {array: 0-63, gpus: 1} | 1 | 1 | 4 | 2 |
+[L4] | {array: 0-63%3, gpus: 1} | 1 | 1 | 3 | 2 |
+[ONE] | {array: 0-63, gpus: 1} | 1 | 1 | 2 | 1 |
+[L4] | {array: 7-7, gpus: 1} | 1 | 1 | 1 | 1 |
+[L4] | {gpus: 1, nodes: 2} | 2 | 1 | 1 | 1 |
+[L4] | {gpus: 3} | - | - | - | - | The job wants 3 GPUs of each machine, and g2-standard-24 has 2
+[ULTRA, L4] | {gpus: 4} | 1 | 4 | 1 | 1 |
+[ULTRA] | {gpus: 4, nodes: 2} | - | - | - | - | The job wants 4 of the 8 GPUs of 2 nodes
+[ULTRA] | {gpus: 8, nodes: 2} | 2 | 8 | 1 | 2 |
+"""
+)
+def test_a_job_has_as_many_tasks_at_a_time_as_there_can_be_gpus_for(  # noqa: PLR0913, PLR0917 - a case in words
+    pools: list[str],
+    asked: dict[str, Any],
+    nodes: int,
+    gpus: int,
+    slots: int,
+    machines: int,
+    refused: str | None,
+) -> None:
+    pair = samples.pool_like(samples.L4, machine_type="g2-standard-24", gpus=2, max_nodes=8)
+    one = dataclasses.replace(pair, max_nodes=1)
+    known = {"L4": pair, "ONE": one, "ULTRA": samples.ULTRA}
+    quota = 4 if pools == ["L4"] else 16
+    facts = dataclasses.replace(samples.facts(*(known[it] for it in pools)), gpu_quota=quota)
+    array = JobArray.of(asked["array"]) if "array" in asked else None
+    spec = JobSpec(name="a", command=("true",), **{**asked, "array": array})
+    ours = having(_facts=facts, _made={})
+    if refused:
+        assert problem_of(SettingsError, GkeJobs._room, ours, spec).what == refused
+        return
+    room = GkeJobs._room(ours, spec)
+    assert (room.nodes, room.gpus, room.slots, room.machines) == (nodes, gpus, slots, machines)
+
+
+def test_what_a_job_of_tasks_takes_is_what_runs_at_a_time() -> None:
+    pool = samples.pool_like(samples.L4, machine_type="g2-standard-24", gpus=2, max_nodes=8)
+    spec = JobSpec(name="a", command=("true",), gpus=1, array=JobArray(0, 63), seconds=HOURS)
+    words = preview.needs(spec, Room(pool, 1, 4, 1), _made(), 2, None).words
+    assert "2 nodes of" in words
+    assert "4 x L4, for 4 of its 64 tasks at a time" in words
+    assert words.endswith("until its tasks have ended, each when --time (4 hours) is over")
 
 
 def _work(name: str, nodes: int, *, has_room: bool) -> dict[str, Any]:
@@ -160,8 +219,8 @@ def test_a_job_runs_on_the_pool_of_the_machine_or_gpu_that_it_names(
     ours = having(_facts=having(pools=pools, has_queue=False, ray_operator=False), _made={})
     spec = JobSpec(name="a", command=("true",), nodes=nodes, machine=machine)
     if not refused:
-        found, number = GkeJobs._room(ours, spec)
-        assert (found.name, number) == (pool, nodes or 1)
+        found = GkeJobs._room(ours, spec)
+        assert (found.pool.name, found.nodes) == (pool, nodes or 1)
         return
     problem = problem_of(SettingsError, GkeJobs._room, ours, spec)
     assert problem.what == refused

@@ -136,14 +136,12 @@ class Asked:
         (note,) = (it for it in self.run(record, **settings).notes if "IMAGE" in it.setting)
         return note
 
-    def own(
-        self, family: str = "mine", /, licenses: tuple[str, ...] = (), **withdrawal: str
-    ) -> None:
+    def own(self, family: str = "mine", /, more: Json | None = None, **withdrawal: str) -> None:
         """Make an image of one's own, and have Google say so much of its withdrawal."""
         own = "projects/my-images/global/images"
         source = f"projects/{DLVM}/global/images/{CHOSEN}-v20260831"
         made = {"name": "mine", "family": family, "sourceImage": source}
-        self.world.ask("POST", own, made | ({"licenses": list(licenses)} if licenses else {}))
+        self.world.ask("POST", own, made | (more or {}))
         if withdrawal:
             self.world.ask("POST", f"{own}/mine/deprecate", withdrawal)
 
@@ -166,6 +164,10 @@ def test_the_newest_supported_image_of_all_pages_is_chosen_and_said(asked: Asked
     assert "supported until 2028-08-04 (Google's page of 2026-04-10)" in note.why
     asked.world.page_size = "2"
     assert asked.image()[1] == CHOSEN
+    # Slurm of Ubuntu 22.04 is too old, so PyTorch is less.
+    asked.world.hidden = {CHOSEN}
+    assert asked.image()[1] == CHOSEN.replace("2404", "2204")
+    assert asked.image(orchestrator_type="slurm")[1] == COMMON
     asked.world.hidden = {CHOSEN, CHOSEN.replace("2404", "2204")}
     assert asked.image() == (DLVM, COMMON, f"{COMMON}-v20260909")
 
@@ -223,7 +225,8 @@ RECORDED = {
 OWN: dict[str, dict[str, Any]] = {
     "obsolete": {"state": "OBSOLETE", "obsolete": "2026-10-01T00:00:00Z"},
     "deleted": {"state": "DELETED", "deleted": "2026-10-01T00:00:00Z"},
-    "rocky": {"licenses": ("projects/rocky-linux-cloud/global/licenses/rocky-linux-9",)},
+    "baked": {"more": {"labels": {"aiinfra-from": "common-cu129-ubuntu-2204-nvidia-580"}}},
+    "rocky": {"more": {"licenses": ["projects/rocky-linux-cloud/global/licenses/rocky-linux-9"]}},
 }
 TABLE = """
 IMAGE_PROJECT=debian-cloud -> IMAGE_FAMILY_NAME:
@@ -264,6 +267,12 @@ IMAGE_PROJECT=debian-cloud IMAGE_FAMILY_NAME=debian-13
     ~> IMAGE_FAMILY_NAME: has no NVIDIA driver: start-up installs it | a reboot
 IMAGE_PROJECT=ubuntu-os-cloud IMAGE_FAMILY_NAME=ubuntu-(2404-lts-amd64|minimal-2204-lts)
     ~> IMAGE_FAMILY_NAME: has no NVIDIA driver: start-up installs it | a reboot
+@SLURM @ROCKY -> IMAGE_FAMILY_NAME: is of Rocky Linux, which has no apt-get | Slurm
+@SLURM IMAGE_FAMILY_NAME=common-cu129-ubuntu-2204-nvidia-580
+    -> IMAGE_FAMILY_NAME: has a Slurm that is too old | is 21.08; 23.11 is needed
+@SLURM OWN=baked @MINE -> IMAGE_NAME: mine has a Slurm that is too old | Ubuntu 24.04 or Debian 13
+@SLURM IMAGE_PROJECT=debian-cloud IMAGE_FAMILY_NAME=debian-13
+    ~> IMAGE_FAMILY_NAME: has no NVIDIA driver
 
 # What NCCL can use of the GPU network.
 @ULTRA @STANDARD -> IMAGE_FAMILY_NAME: can't use the GPU network
@@ -278,6 +287,7 @@ IMAGE_PROJECT=ubuntu-os-cloud IMAGE_FAMILY_NAME=ubuntu-(2404-lts-amd64|minimal-2
     OLD=OLD,
     WITH_DRIVER=WITH_DRIVER,
     MINE="IMAGE_PROJECT=my-images IMAGE_NAME=mine",
+    SLURM="ORCHESTRATOR_TYPE=slurm",
     STORAGE="GCS_MOUNT_LIST=data:/mnt/data",
     COS="IMAGE_PROJECT=cos-cloud IMAGE_FAMILY_NAME=cos-121-lts",
     ROCKY=_environ(ROCKY),

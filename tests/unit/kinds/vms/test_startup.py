@@ -162,7 +162,7 @@ def test_a_failure_or_report_before_a_reset_counts_for_nothing_after_it() -> Non
     api.resets = {"a": "2026-11-23T03:11:00.512-07:00"}
     _, said = _wait(api)
     assert said == [
-        "1 of 1 VMs have started up" if word == "done" else f"0 of 1 VMs have started up; 1 {word}"
+        "1 of 1 VM has started up" if word == "done" else f"0 of 1 VM has started up; 1 {word}"
         for word in ("not begun", "done")
     ]
     api = FakeApi(a=[_at(10, "done")], b=[_at(10, "done")], c=[_told("done")])
@@ -312,6 +312,13 @@ def test_the_run_duration_counts_from_the_last_start() -> None:
     vm = _vm(Clock(0.02), scheduling=limit, creationTimestamp=_ago(seconds=10))
     assert vm.remaining == pytest.approx(500, abs=60)
     assert instances.ending_soon([_limited(_ago(hours=1)), _vm()]) == []
+    # Of one that has just come, and was to live for less than a day, the plan has said it.
+    short = {"maxRunDuration": {"seconds": "14400"}}
+    just, late = (
+        _vm(scheduling=short, creationTimestamp=_ago(hours=hours, minutes=1)) for hours in (1, 2)
+    )
+    assert instances.ending_soon([just]) == []
+    assert instances.ending_soon([late])
     (note,) = instances.ending_soon([_limited(_ago(hours=45))])
     assert note.setting == "MAX_RUN_DURATION"
     assert note.what == "in 2 h 59 min Google deletes vm"

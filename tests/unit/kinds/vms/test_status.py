@@ -14,9 +14,17 @@ from provision.console import Console
 from provision.context import Context
 from provision.documents import plain
 from provision.documents.status import About, Trouble, Waiting
-from provision.documents.vm_status import Startup, StartupState, StartupStep, Vm, VmGroup
+from provision.documents.vm_status import (
+    SlurmNode,
+    SlurmNow,
+    Startup,
+    StartupState,
+    StartupStep,
+    Vm,
+    VmGroup,
+)
 from provision.kinds.happened import Event
-from provision.kinds.vms import status, trouble
+from provision.kinds.vms import agent, status, trouble
 from provision.kinds.vms.flex_start import ResizeRequest
 from provision.kinds.vms.instances import Interruption, Member
 from provision.kinds.vms.out_of_date import LostAccount
@@ -252,6 +260,43 @@ def test_an_account_that_is_gone_comes_first_and_a_step_that_failed_alone_last()
     assert one.why == ("no package",)
 
 
+def test_nodes_that_get_no_jobs_from_slurm_are_broken_together_and_so_is_its_silence() -> None:
+    full = SlurmNode(state="allocated", gpus=2, gpus_in_use=2)
+    bad = SlurmNode(state="drained", reason="aiinfra: NVRM: Xid (PCI:0000:04:00): 79, GPU", gpus=2)
+    vms = (_vm("np-vm-a", slurm=full), *(_vm(f"np-vm-{it}", slurm=bad) for it in "bc"))
+    now = SlurmNow(head="np-vm-a", states={}, gpus=6, gpus_in_use=2, silent_seconds=40)
+    (one,) = _broken(vms=vms, slurm=now)
+    assert one.what == "2 VMs: each gets no jobs from Slurm, which has it as drained"
+    assert (one.names, one.by_itself) == (("np-vm-b", "np-vm-c"), False)
+    assert one.why[0] == bad.reason
+    assert one.why[1].startswith("Xid 79: ")
+    assert "nodename=np-vm-b,np-vm-c state=resume" in one.fix
+    late = dataclasses.replace(bad, state="idle", reason="it does not answer")
+    assert [it.by_itself for it in _broken(vms=(_vm(slurm=late),), slurm=now)] == [True]
+    (mute,) = _broken(vms=vms, slurm=dataclasses.replace(now, silent_seconds=301))
+    assert mute.what == "Slurm has no head that is heard of, for 5 min; the last was np-vm-a"
+    assert "journalctl -u aiinfra-slurm` on np-vm-a" in mute.fix
+    # VMs that start up have said nothing yet.
+    starting = tuple(_vm(it.name, StartupState.RUNNING, "slurm") for it in vms)
+    assert not _broken(vms=starting, slurm=dataclasses.replace(now, silent_seconds=900))
+    ranked = sorted(vms, key=trouble.rank)
+    assert [it.name for it in ranked] == ["np-vm-b", "np-vm-c", "np-vm-a"]
+
+
+def test_what_slurm_says_is_read_with_numbers_of_all_nodes() -> None:
+    node = {"state": "MIXED", "gpus": 8, "gpus_in_use": 3}
+    nodes = [{"name": f"np-vm-{it}"} | node for it in "ab"]
+    nodes += [{"name": "np-vm-c", "state": "down", "reason": "x" * 500, "gpus": 8}]
+    text = json.dumps({"at": time.time() - 30, "head": "np-vm-b", "nodes": nodes})
+    queue = agent.queue(MemoryFolder({"vms/slurm/nodes.json": text}))
+    assert queue is not None
+    now = queue.now(Clock())
+    assert (now.head, now.states) == ("np-vm-b", {"down": 1, "mixed": 2})
+    assert (now.gpus, now.gpus_in_use, now.silent_seconds) == (24, 6, 30)
+    assert len(queue.nodes["np-vm-c"].reason) == 160
+    assert agent.queue(MemoryFolder({"vms/slurm/nodes.json": '{"nodes": []}'})) is None
+
+
 @cases("""
 changes                            | what
 {unrepaired: true}                 | the group np-mig makes no VM again that fails or is preempted
@@ -439,10 +484,10 @@ def test_vms_that_neither_exist_nor_are_asked_for_are_missed(
     found = _broken(there=there, limit=limit, vms=(), requests=requests)
     whats = [one.what for one in found]
     verb = "is" if missing == 1 else "are"
-    told = f"{missing} of 2 VMs {verb} no longer part of the group"
+    told = f"{missing} of 2 VMs {verb} gone"
     assert whats == [told] * bool(missing)
     if missing:
-        assert ("run duration of 1 h 0 min" in found[0].why[0]) is (limit is not None)
+        assert ("MAX_RUN_DURATION, here 1 h 0 min," in found[0].why[0]) is (limit is not None)
 
 
 def test_vms_that_google_took_and_no_group_makes_again_were_deleted_by_nobody() -> None:

@@ -96,6 +96,9 @@ GCS_MOUNT_LIST=my-data:/mnt/data GCS_OPTIONS=ro=false => gcs_mounts [
     | startup.ops_agent true | startup.notebook true
     | startup.files_destination "/usr/aiinfra/copy"
 ORCHESTRATOR_TYPE=ray RAY_VERSION=2.60.0 => startup.ray {"version": "2.60.0"}
+    | startup.slurm null
+ORCHESTRATOR_TYPE=slurm VM_TYPE=a3-highgpu-8g => startup.slurm {"partition": "a3-highgpu"}
+    | startup.ray null
 DISABLE_OPS_AGENT=yes ENABLE_NOTEBOOK=no VM_LOCALFILE_DEST_PATH=/srv/files
     => startup.ops_agent false | startup.notebook false | startup.files_destination "/srv/files"
 "STARTUP_COMMAND=echo \\"$HOME\\" '" => startup_command "echo \\"$HOME\\" '"
@@ -175,7 +178,9 @@ def test_jupyter_is_on_images_that_have_it(settings: dict[str, str], jupyter: st
     assert next((it for it in software if it.startswith("Jupyter")), "") == jupyter
 
 
-@pytest.mark.parametrize(("asked", "said"), [("yes", "updates while idle"), ("no", "no updates")])
+@pytest.mark.parametrize(
+    ("asked", "said"), [("yes", "OS updates while idle"), ("no", "no OS updates")]
+)
 def test_whether_vms_update_themselves_is_said(asked: str, said: str) -> None:
     spec = cluster.vms(Settings(texts=USUAL | {"os_updates": asked}))
     assert said in contents.of(spec).software

@@ -86,7 +86,7 @@ def test_a_rule_is_silent_while_what_it_compares_is_bad(given: Given) -> None:
 
 
 def test_a_rule_that_asks_for_the_kind_is_silent_while_nobody_knows_it(given: Given) -> None:
-    case = given(ORCHESTRATOR_TYPE="slurm", RAY_VERSION="2.40.0", HTTPS_PROXY="http://localhost:1")
+    case = given(ORCHESTRATOR_TYPE="nomad", RAY_VERSION="2.40.0", HTTPS_PROXY="http://localhost:1")
 
     assert case.refused == {"ORCHESTRATOR_TYPE"}
     assert "HTTPS_PROXY" not in case.noted

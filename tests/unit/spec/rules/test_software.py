@@ -49,6 +49,25 @@ ENABLE_NOTEBOOK=no -- *
 @RAY -- *
 SERVICE_ACCOUNT=default -- *
 
+# Slurm: the first systems with 23.11, and ports that a firewall can close.
+@SLURM -- *
+@SLURM SERVICE_ACCOUNT=default -> SERVICE_ACCOUNT: leaves Slurm's ports open
+    | SERVICE_ACCOUNT=dedicated
+@SLURM IMAGE_FAMILY_NAME=common-cu124-ubuntu-2204-nvidia-550
+    -> IMAGE_FAMILY_NAME: has a Slurm that is too old | Slurm there is 21.08; 23.11 is needed
+    | remove IMAGE_FAMILY_NAME for the newest supported image
+@SLURM IMAGE_PROJECT=debian-cloud IMAGE_NAME=debian-12-bookworm-v20260609
+    -> IMAGE_NAME: is 22.05; 23.11 is needed | remove IMAGE_NAME and IMAGE_PROJECT
+@SLURM IMAGE_PROJECT=debian-cloud IMAGE_FAMILY_NAME=debian-11 -> IMAGE_FAMILY_NAME: older still
+@SLURM @V100 IMAGE_PROJECT=ubuntu-os-cloud IMAGE_FAMILY_NAME=ubuntu-2204-lts
+    -> IMAGE_FAMILY_NAME: is 21.08 | IMAGE_FAMILY_NAME=ubuntu-2404-lts-amd64
+@SLURM IMAGE_PROJECT=debian-cloud IMAGE_FAMILY_NAME=debian-13 -- *
+@SLURM IMAGE_PROJECT=ubuntu-os-cloud IMAGE_FAMILY_NAME=ubuntu-2604-lts-amd64 -- *
+@SLURM IMAGE_NAME=my-cluster-2204 -- *
+@SLURM RAY_VERSION=2.60.0 -> RAY_VERSION: no effect with ORCHESTRATOR_TYPE=slurm
+@SLURM JOB_OPTIONS=--image=a/b:1 -> JOB_OPTIONS: no effect | a user who is not root
+@SLURM JOB_OPTIONS=(--queue=a|--priority=high) -> JOB_OPTIONS: no effect | one queue
+
 IDLE_TIMEOUT=2h ENABLE_FLEX_START=yes -> IDLE_TIMEOUT: can't be combined with ENABLE_FLEX_START
 
 @PROXY ORCHESTRATOR_TYPE=gke ~> HTTPS_PROXY: alone
@@ -72,6 +91,7 @@ ENABLE_QUEUED_PROVISIONING=no ENABLE_RAY_OPERATOR=off --
     OWN="IMAGE_PROJECT=my-images IMAGE_NAME=my-image",
     PROXY="HTTPS_PROXY=http://proxy:3128",
     RAY="ORCHESTRATOR_TYPE=ray",
+    SLURM="ORCHESTRATOR_TYPE=slurm",
     V100="VM_TYPE=n1-standard-8 ACCELERATOR_TYPE=nvidia-tesla-v100 GPU_COUNT=8",
 )
 def test_what_is_to_run_is_said_to_run_or_not(given: Given, row: Row) -> None:

@@ -1,10 +1,12 @@
 import dataclasses
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,11 @@ from provision.kinds.gke.kubernetes.facts import ClusterFacts, NfsShare
 from provision.kinds.gke.kubernetes.objects import Object
 from provision.kinds.gke.kubernetes.run_jobs import Shape
 from provision.kinds.gke.kubernetes.stages import stages
+from provision.settings.job_options import JobArray
 from provision.settings.pairs import Secret
 from provision.spec.capacity import Mode
 from rehearsal import session
+from rehearsal.cloud.kubernetes import quantities
 from tests.conftest import Golden
 from tests.kubernetes import samples
 from tests.running import ran
@@ -79,15 +83,96 @@ def test_a_job_of_run_on_ray_is_as_it_was(golden: Golden) -> None:
     golden.check(GOLDEN / "run-ray-job.yaml", objects.to_yaml([plain]))
 
 
+def _tasks(facts: ClusterFacts, slots: int = 4, **asked: Any) -> Object:
+    array = asked.pop("array", JobArray(3, 12, 4))
+    wanted = samples.wanted(facts, ("python", "train.py"), array=array, **asked)
+    return run_jobs.JOB.build(facts, dataclasses.replace(wanted, nodes=1, slots=slots))
+
+
+def test_a_job_of_tasks_is_as_it_was(golden: Golden) -> None:
+    facts = samples.FLEX_QUEUED_ULTRA
+    made = json.dumps(_tasks(facts, gpus=2, restarts=2, seconds=3600))
+    beside = json.dumps(Path(job_attendant.__file__).read_text(encoding="utf-8"))
+    plain = json.loads(made.replace(beside, '"job_attendant.py"'))
+    golden.check(GOLDEN / "run-tasks.yaml", objects.to_yaml([plain]))
+
+
+def test_the_queue_may_begin_a_job_with_a_fourth_of_its_tasks_if_it_has_several() -> None:
+    least = "kueue.x-k8s.io/job-min-parallelism"
+    facts = samples.facts(samples.L4)
+    found = [
+        _tasks(facts, slots)["metadata"].get("annotations", {}).get(least) for slots in (1, 2, 9)
+    ]
+    assert found == [None, "1", "3"]
+    alone = _tasks(dataclasses.replace(facts, kueue=False), 9)["metadata"]
+    assert "annotations" not in alone
+    assert kueue.MOST_SECONDS not in _tasks(facts, seconds=60)["metadata"]["labels"]
+
+
+def test_a_part_of_a_node_has_that_part_of_it_and_nothing_of_its_network() -> None:
+    for pool in (samples.MEGA, samples.ULTRA, dataclasses.replace(samples.A4, managed=True)):
+        facts = samples.facts(pool, networks=samples.RDMA)
+        whole, part = (
+            run_jobs.JOB_SET.build(
+                facts, dataclasses.replace(samples.wanted(facts, gpus=gpus), nodes=1)
+            )["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+            for gpus in (pool.gpus, 2)
+        )
+        (of_whole,), (of_part,) = (it["spec"]["containers"] for it in (whole, part))
+        asked = of_part["resources"]
+        assert asked["limits"]["nvidia.com/gpu"] == asked["requests"]["nvidia.com/gpu"] == "2"
+        for name in ("cpu", "memory"):
+            all_of_it = quantities.parse(of_whole["resources"]["requests"][name])
+            a_fourth = quantities.parse(asked["requests"][name])
+            assert all_of_it * Decimal("0.249") < a_fourth <= all_of_it / 4
+        assert {it["name"]: it for it in of_part["env"]}["NPROC_PER_NODE"]["value"] == "2"
+        text = json.dumps(part)
+        assert "networking.gke.io" not in text
+        assert "resourceClaims" not in text
+        assert "hostPath" not in text
+        names = {it["name"] for it in part["spec"]["initContainers"]}
+        assert names == {"fetch-folder", "keep-log"}
+
+
+@cases("""
+status | succeeded | done | failed
+{} | - | [] | []
+{completedIndexes: "0,1,2,3-5", failedIndexes: "7"} | - | [3, 4, 5] | [7]
+{conditions: [Complete], completedIndexes: "0-12"} | true | [3, 4, 5, 6, 7, 8, 9, 10, 11, 12] | []
+# A pod that only ends was lost with its node.
+{conditions: [Failed], completedIndexes: "1-12", failedIndexes: "0"} | true
+    | [3, 4, 5, 6, 7, 8, 9, 10, 11, 12] | []
+{conditions: [Failed], completedIndexes: "0-11", failedIndexes: "12"} | false
+    | [3, 4, 5, 6, 7, 8, 9, 10, 11] | [12]
+{conditions: [Failed], completedIndexes: "0-2"} | false | [] | []
+{completedIndexes: "x,9999999999,5-99999", failedIndexes: "-"} | -
+    | [5, 6, 7, 8, 9, 10, 11, 12] | []
+""")
+def test_a_job_of_tasks_has_ended_well_when_all_its_tasks_have(
+    status: dict[str, Any], succeeded: object, done: list[int], failed: list[int]
+) -> None:
+    thing = _tasks(samples.facts(samples.L4))
+    conditions = [{"type": it, "status": "True"} for it in status.get("conditions", ())]
+    thing["status"] = {**status, "conditions": conditions}
+    assert run_jobs.ended(thing) == (done, failed)
+    end = run_jobs.JOB.end(thing)
+    assert (end.succeeded if end else "") == succeeded
+
+
 @pytest.mark.parametrize("seconds", [None, 4 * 3600, 7 * 86400 - 600, 9 * 86400])
 @pytest.mark.parametrize("shape", [run_jobs.JOB_SET, run_jobs.RAY_JOB], ids=lambda it: it.kind)
 def test_nodes_are_asked_for_as_long_as_google_gives(shape: Shape, seconds: int | None) -> None:
     facts = samples.of_example(EXAMPLES.parent / "gke-t4-a100-queued.env.list")
-    made = shape.build(facts, samples.wanted(facts, seconds=seconds))["metadata"]
+    thing = shape.build(facts, samples.wanted(facts, seconds=seconds))
+    made = thing["metadata"]
     asked = int(made["annotations"]["provreq.kueue.x-k8s.io/maxRunDurationSeconds"])
     most = int(made["labels"][kueue.MOST_SECONDS])
     assert most <= asked - 900 <= 604_800 - 900
     assert most == min(seconds or 604_800, 603_900)
+    if shape is run_jobs.JOB_SET:
+        told = re.search(r"name: NODE_STOP_AGE\n +value: '(\d+)'", objects.to_yaml([thing]))
+        assert told
+        assert most <= int(told[1]) <= asked
 
 
 @cases("""

@@ -202,7 +202,7 @@ def test_manifests_of_ones_own_are_taken_and_missing_ones_named(
     found = manifests.read(manifests.JOBSET, environ)
     assert len(found.rest) == 1
     assert found.note is not None
-    assert "of your own" in found.note.what
+    assert "not from its release" in found.note.what
     for line in (f"{digest} other.yaml\n", f"{'0' * 64} jobset-v0.12.0.yaml\n", digest):
         sums.write_text(line)
         (problem,) = manifests.missing([manifests.JOBSET], environ)
@@ -292,7 +292,7 @@ def test_what_may_go_by_is_tried_again_and_only_what_is_changed_is_told() -> Non
     cluster = Answers(None, TransientError("500 failed calling webhook"), None, QUEUE)
     assert _apply(cluster, QUEUE) == [
         "Kubernetes: the queue (1 of 1 objects changed)",
-        "1 objects, 1 of them changed",
+        "1 object",
     ]
     assert cluster.asked == 2 * ["find LocalQueue", "apply LocalQueue"]
     before = _in_version(QUEUE, "7")

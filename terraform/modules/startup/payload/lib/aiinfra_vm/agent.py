@@ -23,9 +23,11 @@ from aiinfra_vm import (
     idle,
     job_leader,
     job_node,
+    jobs,
     looks,
     members,
     node_ssh,
+    notices,
     peers,
     report,
     roster,
@@ -38,6 +40,7 @@ from aiinfra_vm.task_runner import KEPT, Runner
 
 if TYPE_CHECKING:
     from aiinfra_vm.members import Member
+    from aiinfra_vm.slurm_ends import Ends
 
 _AT_ONCE = 16  # members that the leader reads at the same time
 _TICK = 0.5  # seconds between looks at what is due
@@ -185,6 +188,14 @@ class Agent:
         self._stopping = threading.Event()
         self._node_ssh = bool(config.get("node_ssh"))
         self._has_job = False
+        # With Slurm its head leads the jobs, and Slurm begins this VM's share.
+        self._ends: Ends | None = None
+        if config.get("slurm"):
+            from aiinfra_vm import slurm_ends  # noqa: PLC0415 - only VMs with Slurm have it
+
+            self._ends = slurm_ends.Ends(member.name, notices.run_ends())
+        self._folder = folder
+        self._index = storage.Watched(wanted, jobs.INDEX)
         self._idle = idle.of(folder, member.name, config)
 
     def stop(self) -> None:
@@ -195,8 +206,13 @@ class Agent:
         """Do what is due, over and over, until stopped."""
         duties: list[Callable[[], float]] = [
             self._beat, self._leader.stand, self._read_roster, self._read_task, self._tend,
-            self._lead_jobs, self._follow_job, self._look_idle,
+            self._look_idle,
         ]  # fmt: skip
+        if self._ends is None:
+            duties += [self._lead_jobs, self._follow_job]
+        else:
+            self._ends.watch()
+            duties.append(self._tell_end)
         due = [0.0] * len(duties)
         while not self._stopping.is_set():
             for number, duty in enumerate(duties):
@@ -266,9 +282,23 @@ class Agent:
         self._has_job = is_active or self._has_job
         return self._pace.job if is_active else self._pace.jobs
 
+    def _tell_end(self) -> float:
+        if self._ends is not None:
+            self._ends.tend()
+        return self._pace.jobs
+
+    def _is_job_wanted(self) -> bool:
+        """Whether a job of Run is not over: with Slurm, of each its course is told."""
+        self._index.look()
+        found = jobs.index(self._index.text) if self._index.text is not None else []
+        courses = (self._folder.read(jobs.course_of(name)) for name, _ in found)
+        parsed = (job_leader.parsed(it[0]) if it else None for it in courses)
+        return any(course is None or not course.state.is_over for course in parsed)
+
     def _look_idle(self) -> float:
         if self._idle is None:
             return self._pace.gone
+        self._has_job = self._has_job or (self._ends is not None and self._is_job_wanted())
         # What was seen since the last look counts, and what is seen now does next time.
         has_job, self._has_job = self._has_job, False
         return self._idle.look(has_job=has_job)

@@ -32,9 +32,18 @@ def _said(*command: str) -> str:
     return done.stdout.decode("utf-8", "replace").strip()
 
 
-def work(has_gpus: bool) -> str:  # noqa: FBT001 - a fact
-    """What this VM does, in a few words; "" for nothing."""
+def _has_queue() -> bool:
+    """Whether Slurm has something to do; not for what waits until somebody does something."""
+    from aiinfra_vm import slurm_queue  # noqa: PLC0415 - only VMs with Slurm have it
+
+    return any(not (it.is_over or it.is_hopeless) for it in slurm_queue.jobs())
+
+
+def work(has_gpus: bool, has_slurm: bool = False) -> str:  # noqa: FBT001, FBT002 - facts
+    """What this VM does, or is wanted for, in a few words; "" for nothing."""
     try:
+        if has_slurm and _has_queue():
+            return "a job runs or waits in Slurm's queue"
         unit = "aiinfra-command.service"
         if _said("systemctl", "show", "--property=SubState", "--value", unit) == "running":
             return "STARTUP_COMMAND runs"
@@ -112,5 +121,5 @@ def of(folder: storage.Folder, name: str, config: dict[str, Any]) -> Idle | None
     seconds = config.get("idle_seconds")
     if not seconds:
         return None
-    has_gpus = bool(config.get("gpus"))
-    return Idle(folder, name, float(seconds), lambda: work(has_gpus), _power_off)
+    has_gpus, has_slurm = bool(config.get("gpus")), bool(config.get("slurm"))
+    return Idle(folder, name, float(seconds), lambda: work(has_gpus, has_slurm), _power_off)

@@ -32,8 +32,6 @@ from aiinfra_vm import (
     jobs,
     notices,
     peers,
-    ray_job,
-    ray_secrets,
     report,
     secrets,
     storage,
@@ -50,7 +48,7 @@ ASKED = Path("/run/aiinfra/job.json")
 """What the agent asks of the unit."""
 CONTAINED = Path("/run/aiinfra/job.env")
 """The environment of a job in a container."""
-_SHUTDOWN = "the VM goes down, or somebody stopped aiinfra-job.service"
+SHUTDOWN = "the VM goes down, or somebody stopped aiinfra-job.service"
 _LOOK = 1.0  # seconds between looks at what the leader says, before the program begins
 _LOOK_LATER = 4.0  # and while it runs
 _GRACE = 120.0  # seconds from SIGTERM to SIGKILL
@@ -98,18 +96,26 @@ class Runner:
         self._home = home
         self._user = user
         self._pace = pace
-        self._order = storage.Watched(shared, jobs.ORDER)
-        prefix = jobs.log_of(course.name, course.attempt, node.rank)
-        self._prefix = prefix
-        self._attempt = Attempt(lambda _: None, _SHUTDOWN)
+        self._order = storage.Watched(shared, self._place())
+        self._prefix = jobs.log_of(course.name, course.attempt, node.rank)
+        self._attempt = Attempt(lambda _: None, SHUTDOWN)
         self._told = False
         self._telling = threading.Lock()
         self._is_over = False
         self._doubts: tuple[Doubt, ...] = ()
+        self._gpu_use: int | None = None
         self._groups = os.getgrouplist(user.pw_name, user.pw_gid) if user else []
 
-    def run(self, run_ends: float | None = None) -> None:
-        """Get ready, wait for the others, run the program, say how it ended."""
+    def _place(self) -> str:
+        """Where the leader says how far the job is."""
+        return jobs.ORDER
+
+    def _teller(self) -> str:
+        """Whose name the reports have."""
+        return self._node.name
+
+    def run(self, run_ends: float | None = None) -> int:
+        """Get ready, wait for the others, run the program, say how it ended; its exit code."""
         try:
             spec = self._spec()
             folder = self._unpacked(spec)
@@ -120,20 +126,21 @@ class Runner:
             if spec.image:
                 program += self._contained(spec, folder, environment)
             elif configuration.value("ray"):
-                name = f"{spec.name}-{self._course.attempt}"
-                program += ray_job.command(name, spec.command)
+                from aiinfra_vm import ray_job  # noqa: PLC0415 - only VMs with Ray have it
+
+                program += ray_job.command(f"{spec.name}-{self._course.attempt}", spec.command)
             else:
                 program += spec.command
         except (*_UNABLE, OSError, ValueError) as error:
             job_mounts.clear()
             self._tell(Phase.REFUSED, why=str(error), final=True)
-            return
+            return 1
         self._tell(Phase.READY)
         if not self._may_begin():
             job_mounts.clear()
             _forget()
             self._tell(Phase.ENDED, why="it was called off before it began", told=True)
-            return
+            return 1
         uid = self._user.pw_uid if self._user else None
         guard = job_guard.Guard.of(self._course, self._node, spec.env, uid, self._pace)
         log = job_log.Log(self._shared, self._prefix, list(values.values()), age=5.0 * self._pace)
@@ -183,7 +190,9 @@ class Runner:
             # Of a GPU that broke the program can't help it, as of a machine that was lost.
             ran=None if code and gpu_health.broke(began) else ended - began,
             doubts=self._doubts,
+            gpu_use=self._gpu_use,
         )
+        return code
 
     def stop(self, *_: object) -> None:
         """The handler of SIGTERM."""
@@ -206,20 +215,24 @@ class Runner:
         if self._user is not None:
             self._make(Path(self._user.pw_dir))
         if spec.files:
-            with tempfile.TemporaryFile() as archive:
-                if self._tried(lambda: self._fetched(spec, archive)) != spec.files:
-                    raise Refused("its folder is not what was sent: the checksum differs")
-                archive.seek(0)
-                # As the user: an archive writes nowhere where that user could not.
-                done = subprocess.run(  # noqa: S603 - all constant but the folder's name
-                    ["/bin/tar", "--extract", "--gzip", "--no-same-owner", "--directory", draft],
-                    stdin=archive, stderr=subprocess.PIPE, check=False,
-                    preexec_fn=self._become,
-                )  # fmt: skip
-            if done.returncode:
-                raise Refused(f"its folder can't be unpacked: {report.tail(done.stderr)}")
+            self._extract(spec, draft)
         draft.rename(folder)
         return folder
+
+    def _extract(self, spec: Spec, folder: Path) -> None:
+        """Fill a folder with what travels."""
+        with tempfile.TemporaryFile() as archive:
+            if self._tried(lambda: self._fetched(spec, archive)) != spec.files:
+                raise Refused("its folder is not what was sent: the checksum differs")
+            archive.seek(0)
+            # As the user: an archive writes nowhere where that user could not.
+            done = subprocess.run(  # noqa: S603 - all constant but the folder's name
+                ["/bin/tar", "--extract", "--gzip", "--no-same-owner", "--directory", folder],
+                stdin=archive, stderr=subprocess.PIPE, check=False,
+                preexec_fn=self._become,
+            )  # fmt: skip
+        if done.returncode:
+            raise Refused(f"its folder can't be unpacked: {report.tail(done.stderr)}")
 
     def _contained(self, spec: Spec, folder: Path, environment: dict[bytes, bytes]) -> list[str]:
         """The same program in a container, whose image is there."""
@@ -279,15 +292,16 @@ class Runner:
         """Say what it was told to end for, as the VM may be gone before that, and what is seen."""
         with self._telling:
             if not self._is_over:
-                self._tell(Phase.RUNNING, why=self._attempt.why, doubts=self._doubts)
+                more = {"doubts": self._doubts, "gpu_use": self._gpu_use}
+                self._tell(Phase.RUNNING, why=self._attempt.why, **more)
 
     def _look_after(self, guard: job_guard.Guard) -> None:
-        """Say what looks wrong with the program, and when it no longer does."""
+        """Say what looks wrong with the program, until it no longer does, and what its GPUs do."""
         while not self._attempt.why and not self._is_over:
             time.sleep(_LOOK_LATER * self._pace)
-            found = guard.look()
-            if found != self._doubts:
-                self._doubts = found
+            found = guard.look(), guard.gpu_use
+            if found != (self._doubts, self._gpu_use):
+                self._doubts, self._gpu_use = found
                 self._tell_running()
 
     def _watch(self) -> None:
@@ -319,17 +333,22 @@ class Runner:
             name = self._user.pw_name
             own |= {"HOME": self._user.pw_dir, "USER": name, "LOGNAME": name}
         if configuration.value("ray"):
+            from aiinfra_vm import ray_job, ray_secrets  # noqa: PLC0415 - as above
+
             about = {"JOB_NAME": spec.name, "JOB_ATTEMPT": str(self._course.attempt)}
             if spec.secrets:
                 about[ray_secrets.OWN] = json.dumps(spec.secrets)
             own.update(ray_job.environment({**about, **spec.env}, has_secrets=bool(values)))
             values = {}
         else:
-            own.update(ranks(self._course, self._node, peers.Slots.of(configuration.load())))
+            own.update(self._ranks())
             own.update(spec.env)
         found = {os.fsencode(name): os.fsencode(text) for name, text in own.items()}
         found.update({name.encode(): value for name, value in values.items()})
         return found
+
+    def _ranks(self) -> dict[str, str]:
+        return ranks(self._course, self._node, peers.Slots.of(configuration.load()))
 
     def _become(self) -> None:
         """Become the jobs' user, in the child: before its environment means anything."""
@@ -342,9 +361,12 @@ class Runner:
         course, node = self._course, self._node
         more = {"at": time.time(), **more}
         told = Report(course.attempt, node.instance_id, phase, **more)
-        name = jobs.report_of(course.name, node.name)
+        name = jobs.report_of(course.name, self._teller())
         with contextlib.suppress(Refused):
-            self._tried(lambda: self._shared.write(name, told.document()))
+            self._tried(lambda: self._put(name, told))
+
+    def _put(self, name: str, told: Report) -> None:
+        self._shared.write(name, told.document())
 
 
 def _forget() -> None:
@@ -353,11 +375,17 @@ def _forget() -> None:
         CONTAINED.unlink()
 
 
-def ranks(course: Course, node: Node, slots: peers.Slots) -> dict[str, str]:
-    """The variables by which programs find each other; none is a user's word."""
+def ranks(
+    course: Course, node: Node, slots: peers.Slots, index: int | None = None
+) -> dict[str, str]:
+    """The variables by which programs find each other; none is a user's word.
+
+    `index`: of a task of an array, its number: there may be more than one on a VM.
+    """
     first = next(it.address for it in course.nodes if it.rank == 0)
     # Of this attempt alone, so that what is left of another is not met.
-    number = zlib.crc32(f"{course.name} {course.attempt}".encode()) % _PORTS
+    own = "" if index is None else f" {index}"
+    number = zlib.crc32(f"{course.name} {course.attempt}{own}".encode()) % _PORTS
     port = str(_FIRST_PORT + number)
     usual = {
         "NNODES": str(len(course.nodes)),
@@ -371,6 +399,7 @@ def ranks(course: Course, node: Node, slots: peers.Slots) -> dict[str, str]:
         **peers.launchers(usual),
         "JOB_NAME": course.name,
         "JOB_ATTEMPT": str(course.attempt),
+        **({} if index is None else {"JOB_INDEX": str(index)}),
     }
 
 

@@ -43,7 +43,7 @@ def follow(  # noqa: PLR0913 - all that is known
     `reports`: what VMs say of this job, by name; may be of earlier attempts. `host`: the number of
     the one VM that a job that waits is to run on, "" if there is none at present; None for all VMs.
     """
-    told = _of_attempt(course, reports)
+    told = of_attempt(course, reports)
     lost = [node for node in course.nodes if not _is_there(node, known)]
     if course.state is State.WAITING:
         return _waiting(course, spec, known, now, host, cancelled=cancelled)
@@ -56,7 +56,7 @@ def follow(  # noqa: PLR0913 - all that is known
     return course
 
 
-def _of_attempt(course: Course, reports: Mapping[str, Report]) -> dict[str, Report]:
+def of_attempt(course: Course, reports: Mapping[str, Report]) -> dict[str, Report]:
     """What the VMs of this attempt say of it."""
     found = ((node, reports.get(node.name)) for node in course.nodes)
     return {
@@ -80,15 +80,10 @@ def _waiting(  # noqa: PLR0913 - as above
     *,
     cancelled: bool,
 ) -> Course:
-    if cancelled:
-        return _to(course, State.CANCELLED, now, "it was cancelled")
-    if course.ends is not None and now >= course.ends:
-        return _event(_to(course, State.FAILED, now), "--time is over")
-    wanted, why = spec.nodes or known.nnodes, _pausing(course, now)
-    if wanted > known.nnodes:
-        why = f"it wants {wanted} VMs, and the group is to have {known.nnodes}"
-    if why:
-        return course._replace(why=why)
+    held = kept_waiting(course, spec, known, now, cancelled=cancelled)
+    if held is not None:
+        return held
+    wanted = spec.nodes or known.nnodes
     there = [seat for seat in known.seats if seat.present][:wanted]
     if host is not None:
         there = [it for it in known.seats if it.present and it.member.instance_id == host]
@@ -100,8 +95,22 @@ def _waiting(  # noqa: PLR0913 - as above
         Node(rank, seat.member.name, seat.member.instance_id, seat.member.address)
         for rank, seat in enumerate(there)
     )
-    found = _to(course, State.PREPARING, now, "the VMs get ready")
+    found = to(course, State.PREPARING, now, "the VMs get ready")
     return found._replace(attempt=course.attempt + 1, nodes=nodes, failure=None)
+
+
+def kept_waiting(
+    course: Course, spec: Spec, known: Roster, now: float, *, cancelled: bool
+) -> Course | None:
+    """The course of one that waits and is not to begin now, whatever is free; None if it may."""
+    if cancelled:
+        return to(course, State.CANCELLED, now, "it was cancelled")
+    if course.ends is not None and now >= course.ends:
+        return event(to(course, State.FAILED, now), "--time is over")
+    wanted, why = spec.nodes or known.nnodes, _pausing(course, now)
+    if wanted > known.nnodes:
+        why = f"it wants {wanted} VMs, and the group is to have {known.nnodes}"
+    return course._replace(why=why) if why else None
 
 
 def _pausing(course: Course, now: float) -> str:
@@ -123,11 +132,11 @@ def _preparing(  # noqa: PLR0913 - as above
     cancelled: bool,
 ) -> Course:
     if cancelled:
-        return _to(course, State.STOPPING, now, "it was cancelled")
+        return to(course, State.STOPPING, now, "it was cancelled")
     for node in course.nodes:
         found = told.get(node.name)
-        if found is not None and found.phase in (Phase.REFUSED, Phase.ENDED):
-            return _to(course, State.STOPPING, now, failure=_failure(node, found))
+        if found is not None and found.is_over:
+            return to(course, State.STOPPING, now, failure=failure_of(node, found))
     late = (
         []
         if now - course.since < (_PULLING if spec.image else _PREPARING)
@@ -136,12 +145,16 @@ def _preparing(  # noqa: PLR0913 - as above
     if lost or late:
         # Nothing has begun, so nothing has failed.
         why = f"{_named(lost)} was lost" if lost else f"{_named(late)} did not get ready in time"
-        return _to(course, State.STOPPING, now, f"{why} before it began")
-    if len(told) < len(course.nodes):
-        return course
+        return to(course, State.STOPPING, now, f"{why} before it began")
+    return course if len(told) < len(course.nodes) else running(course, spec, now)
+
+
+def running(course: Course, spec: Spec, now: float) -> Course:
+    """The course from when all have begun."""
     began = now if course.began is None else course.began
     ends = None if spec.seconds is None else began + spec.seconds
-    return _to(course, State.RUNNING, now)._replace(began=began, ends=ends, failure=None)
+    course = to(course, State.RUNNING, now)
+    return course._replace(began=began, ends=ends, failure=None, gpu_use=None)
 
 
 def _running(
@@ -153,17 +166,20 @@ def _running(
     cancelled: bool,
 ) -> Course:
     if cancelled:
-        return _to(course, State.STOPPING, now, "it was cancelled")
+        return to(course, State.STOPPING, now, "it was cancelled")
     ended = [(node, told[node.name]) for node in course.nodes if _has_ended(node, told)]
     failed = [(node, it) for node, it in ended if it.code != 0 or it.why]
     if failed:
         # The first that is heard of; `_first` knows better, once all have ended.
-        return _to(course, State.STOPPING, now, failure=_failure(*min(failed, key=_turn)))
+        return to(course, State.STOPPING, now, failure=failure_of(*min(failed, key=_turn)))
     gone = [node for node in lost if not _has_ended(node, told)]
     if gone:
-        return _to(course, State.STOPPING, now, failure=_loss(gone[0], told))
+        return to(course, State.STOPPING, now, failure=_loss(gone[0], told))
     if len(ended) == len(course.nodes):
-        return _to(course, State.SUCCEEDED, now)
+        return to(course, State.SUCCEEDED, now)
+    used = [it.gpu_use for it in told.values() if it.gpu_use is not None]
+    if used:
+        course = course._replace(gpu_use=round(sum(used) / len(used)))
     return _doubted(course, told)
 
 
@@ -217,9 +233,9 @@ def _doubted(course: Course, told: Mapping[str, Report]) -> Course:
     course = course._replace(why="; ".join(words[it] for it in Doubt if seen[it]))
     for doubt, (mark, what, over) in _DOUBTS.items():
         if seen[doubt] and mark not in before:
-            course = _event(course, what.format(words[doubt]))
+            course = event(course, what.format(words[doubt]))
         if over and mark in before and not seen[doubt]:
-            course = _event(course, over)
+            course = event(course, over)
     return course
 
 
@@ -243,23 +259,27 @@ def _stopping(  # noqa: PLR0913 - as above
     if now - course.since < STOPPING and any(node not in lost for node in silent):
         return course
     if cancelled:
-        return _to(course, State.CANCELLED, now, "it was cancelled")
+        return to(course, State.CANCELLED, now, "it was cancelled")
     if course.failure is None:  # it never began
-        return _event(_to(course, State.WAITING, now), course.why)
+        return event(to(course, State.WAITING, now), course.why)
     failure = _first(course, course.failure, told, silent)
+    return failed(course, spec, failure, f"attempt {course.attempt} failed: {words(failure)}", now)
+
+
+def failed(course: Course, spec: Spec, failure: Failure, what: str, now: float) -> Course:
+    """What follows an attempt that failed: another one, or the end."""
     failures = course.failures + 1
     course = course._replace(failures=failures, failure=failure)
-    what = f"attempt {course.attempt} failed: {words(failure)}"
     if failure.final or failures > spec.restarts:
-        return _event(_to(course, State.FAILED, now), what)
-    why_not = _why_not(spec, failure)
-    if why_not:
-        return _event(_to(course, State.FAILED, now), f"{what}; {why_not}")
+        return event(to(course, State.FAILED, now), what)
+    none = why_not(spec, failure)
+    if none:
+        return event(to(course, State.FAILED, now), f"{what}; {none}")
     again = f"{what}; restart {failures} of {spec.restarts}"
-    return _event(_to(course, State.WAITING, now), again)
+    return event(to(course, State.WAITING, now), again)
 
 
-def _why_not(spec: Spec, failure: Failure) -> str:
+def why_not(spec: Spec, failure: Failure) -> str:
     """Why no restart follows a failure of the program's own; "" if one does.
 
     A machine that was lost says nothing of the program, and a bug is there again next time.
@@ -278,7 +298,7 @@ def _why_not(spec: Spec, failure: Failure) -> str:
 
 def _has_ended(node: Node, told: Mapping[str, Report]) -> bool:
     found = told.get(node.name)
-    return found is not None and found.phase in (Phase.ENDED, Phase.REFUSED)
+    return found is not None and found.is_over
 
 
 def _first(
@@ -291,7 +311,7 @@ def _first(
         return _loss(silent[0], told)
     own = [(node, told[node.name]) for node in course.nodes if not told[node.name].told]
     failed = [(node, it) for node, it in own if it.code != 0 or it.why]
-    return _failure(*min(failed, key=_turn)) if failed else so_far
+    return failure_of(*min(failed, key=_turn)) if failed else so_far
 
 
 def _turn(one: tuple[Node, Report]) -> tuple[bool, float]:
@@ -307,7 +327,8 @@ def _loss(node: Node, told: Mapping[str, Report]) -> Failure:
     return Failure(node.name, node.rank, None, cause, "", final=False)
 
 
-def _failure(node: Node, found: Report) -> Failure:
+def failure_of(node: Node, found: Report) -> Failure:
+    """What a VM says of its part, as a failure."""
     cause = "; ".join(filter(None, [found.why, found.cause]))
     final = found.final or found.phase is Phase.REFUSED
     ran = None if found.why else found.ran
@@ -321,13 +342,15 @@ def words(failure: Failure) -> str:
     return f"rank {failure.rank} ({failure.vm}), {what}"
 
 
-def _to(
+def to(
     course: Course, state: State, now: float, why: str = "", failure: Failure | None = None
 ) -> Course:
+    """The course in another state, from now on."""
     return course._replace(state=state, since=now, why=why, failure=failure or course.failure)
 
 
-def _event(course: Course, what: str) -> Course:
+def event(course: Course, what: str) -> Course:
+    """The course with one more thing that has happened."""
     return course._replace(events=(*course.events, what)[-_MOST_EVENTS:])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from aiinfra_vm import job_course, jobs, storage
@@ -11,6 +12,8 @@ from aiinfra_vm.jobs import Course, Report, Spec, State
 if TYPE_CHECKING:
     from aiinfra_vm.lease import Lease
     from aiinfra_vm.roster import Roster
+
+_AT_ONCE = 16  # reports that are read at the same time
 
 
 class JobLeader:
@@ -28,7 +31,7 @@ class JobLeader:
         self._index = storage.Watched(wanted, jobs.INDEX)
         self._over: set[str] = set()
         self._spec: Spec | None = None
-        self._reports: dict[str, tuple[int, Report | None]] = {}
+        self._reports = Reports(shared)
 
     def tend(self, known: Roster) -> bool:
         """Do what is due; whether a job is under way, so that there is soon more.
@@ -40,7 +43,7 @@ class JobLeader:
         self._index.look()
         wanted = [] if self._index.text is None else jobs.index(self._index.text)
         found = self._shared.read(jobs.ORDER)
-        course = _parsed(found[0]) if found else None
+        course = parsed(found[0]) if found else None
         over = found[1] if found else storage.NOTHING
         now = course.name if course is not None and not course.state.is_over else ""
         self._drop([name for name, off in wanted if off and name != now])
@@ -55,6 +58,7 @@ class JobLeader:
             # First, as this is what outlives the next job.
             self._shared.write(jobs.course_of(after.name), after.document())
             self._over.add(after.name)
+            self._reports.forget(after.name)
         text = storage.encoded(after.document())
         if found is None or found[0] != text:
             # Only over what was read: who has lost the lease meanwhile writes nothing.
@@ -78,16 +82,11 @@ class JobLeader:
 
     def _followed(self, course: Course, known: Roster, *, cancelled: bool) -> Course:
         if self._spec is None or self._spec.name != course.name:
-            found = self._wanted.read(f"{course.name}.json")
-            self._reports = {}
-            if found is None:  # not one of the tool's
-                return course._replace(state=State.CANCELLED, why="nobody asked for this job")
-            try:
-                self._spec = jobs.spec(found[0], course.name)
-            except ValueError as error:  # spoiled, or of a newer version: others wait behind it
-                why = f"what was asked for can't be read: {error}"
-                return course._replace(state=State.FAILED, why=why, since=time.time())
-        reports = self._told(course.name) if course.nodes else {}
+            found = asked_for(self._wanted, course)
+            if isinstance(found, Course):
+                return found
+            self._spec = found
+        reports = self._reports.of(course.name) if course.nodes else {}
         waits = course.state is State.WAITING
         host = self._host(self._head) if self._head and waits else None
         return job_course.follow(
@@ -99,18 +98,33 @@ class JobLeader:
         return head.claim.instance_id if head else ""
 
     def _last_attempt(self, name: str) -> int:
-        return max((report.attempt for report in self._told(name).values()), default=0)
+        return max((report.attempt for report in self._reports.of(name).values()), default=0)
 
-    def _told(self, name: str) -> dict[str, Report]:
-        """What VMs say of a job; each object is read once."""
+
+class Reports:
+    """What VMs say of jobs; each object is read once."""
+
+    def __init__(self, shared: storage.Folder) -> None:
+        self._shared = shared
+        self._known: dict[str, dict[str, tuple[int, Report | None]]] = {}
+
+    def of(self, name: str) -> dict[str, Report]:
+        """Those of a job, by VM or by task."""
         prefix = jobs.reports_of(name)
-        known, self._reports = self._reports, {}
-        for version in self._shared.list(prefix):
-            vm = version.name[len(prefix) : -len(".json")]
-            before = known.get(vm)
-            is_known = before is not None and before[0] == version.generation
-            self._reports[vm] = before if before and is_known else self._read(version)
-        return {vm: found for vm, (_, found) in self._reports.items() if found is not None}
+        known = self._known.get(name, {})
+        listed = {it.name[len(prefix) : -len(".json")]: it for it in self._shared.list(prefix)}
+        same = {
+            own for own, it in listed.items() if own in known and known[own][0] == it.generation
+        }
+        unread = [own for own in listed if own not in same]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            read = dict(zip(unread, pool.map(lambda own: self._read(listed[own]), unread)))
+        self._known[name] = {own: known[own] if own in same else read[own] for own in listed}
+        return {own: it for own, (_, it) in self._known[name].items() if it is not None}
+
+    def forget(self, name: str) -> None:
+        """Keep nothing of a job that is over."""
+        self._known.pop(name, None)
 
     def _read(self, version: storage.Version) -> tuple[int, Report | None]:
         found = self._shared.read(version.name)
@@ -120,8 +134,21 @@ class JobLeader:
             return version.generation, None
 
 
-def _parsed(text: bytes) -> Course | None:
+def parsed(text: bytes) -> Course | None:
+    """The course that an object holds; None where somebody has spoiled it: it is begun again."""
     try:
         return jobs.course(text)
     except ValueError:
-        return None  # somebody has spoiled it, and it is begun again
+        return None
+
+
+def asked_for(wanted: storage.Folder, course: Course) -> Spec | Course:
+    """What was asked for; the course that follows where nobody has, or it can't be read."""
+    found = wanted.read(f"{course.name}.json")
+    if found is None:  # not one of the tool's
+        return course._replace(state=State.CANCELLED, why="nobody asked for this job")
+    try:
+        return jobs.spec(found[0], course.name)
+    except ValueError as error:  # spoiled, or of a newer version: others wait behind it
+        why = f"what was asked for can't be read: {error}"
+        return course._replace(state=State.FAILED, why=why, since=time.time())

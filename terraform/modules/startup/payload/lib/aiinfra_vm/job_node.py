@@ -90,7 +90,7 @@ class JobNode:
         name = jobs.report_of(course.name, self._member.name)
         found = self._shared.read(name)
         told = jobs.report(found[0]) if found else None
-        if told and told.attempt == course.attempt and told.phase in (Phase.ENDED, Phase.REFUSED):
+        if told and told.attempt == course.attempt and told.is_over:
             return
         cut_off = Report(
             course.attempt,

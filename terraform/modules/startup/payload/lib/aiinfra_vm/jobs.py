@@ -19,7 +19,7 @@ from aiinfra_vm import members, roster
 INDEX = "index.json"
 """In the folder `jobs/`: `{"jobs": [{"name": "train-1", "cancelled": false}]}`."""
 ORDER = "job.json"
-"""In the folder `vms/`: the course of the one job that is under way."""
+"""In the folder `vms/`: the course of the one job that is under way; with Slurm there is none."""
 
 USER = "aiinfra-job"
 """Who a job runs as; the step `agent` makes it."""
@@ -34,10 +34,12 @@ _BUCKET = re.compile(r"[a-z0-9][-a-z0-9_.]{1,220}[a-z0-9]")
 # Nothing of the system is there, and nobody but root makes folders or links there.
 _PATH = re.compile(r"/mnt/(?!localssd$)[A-Za-z0-9_][-A-Za-z0-9_.]{0,99}")
 _MOST_SECONDS = 10**8
+_MOST_TASKS = 1000
+_LAST_TASK = 1_000_000
 
 
 def course_of(name: str) -> str:
-    """Where in `vms/` the course of a job that is over stands."""
+    """Where in `vms/` the course of a job that is over stands; with Slurm, that of each."""
     return f"jobs/{name}/course.json"
 
 
@@ -51,6 +53,11 @@ def reports_of(name: str) -> str:
     return f"jobs/{name}/nodes/"
 
 
+def task(index: int) -> str:
+    """What stands for the name of a VM where a task of an array says how far it is."""
+    return f"task-{index}"
+
+
 def log_of(name: str, attempt: int, rank: int) -> str:
     """Where in `vms/` the pieces of a log stand, each named by where in the log it begins."""
     return f"jobs/{name}/logs/{attempt}/{rank}/"
@@ -62,6 +69,19 @@ class Mount(NamedTuple):
     bucket: str
     path: str
     read_only: bool
+
+
+class Array(NamedTuple):
+    """The tasks of a job that is many: each has a number, from the first to the last."""
+
+    first: int
+    last: int
+    most: int | None = None  # how many run at once; None for as many as there is room for
+
+    @property
+    def indices(self) -> range:
+        """The numbers of the tasks."""
+        return range(self.first, self.last + 1)
 
 
 class Spec(NamedTuple):
@@ -80,6 +100,8 @@ class Spec(NamedTuple):
     restart_on: str = ""
     secrets: Mapping[str, str] = MappingProxyType({})  # variable -> the path of a version
     mounts: tuple[Mount, ...] = ()
+    gpus: int | None = None  # how many of each VM; None for all: whole VMs
+    array: Array | None = None
 
 
 class State(enum.Enum):
@@ -137,6 +159,10 @@ class Course(NamedTuple):
     ends: float | None = None  # when its time is over; None for never
     failure: Failure | None = None  # what made the last attempt fail; None for nothing
     events: tuple[str, ...] = ()  # what has happened to it, a line each
+    # of an array, how many are waiting, running, succeeded, failed, cancelled; None for no array
+    tasks: Mapping[str, int] | None = None
+    # how busy its GPUs were within the last ten minutes, in percent; None if not known
+    gpu_use: int | None = None
 
     def node(self, name: str, instance_id: str) -> Node | None:
         """A VM's part; None for a VM that has none."""
@@ -160,6 +186,9 @@ class Phase(enum.Enum):
     REFUSED = "refused"  # it can't begin, and no other attempt could
     RUNNING = "running"
     ENDED = "ended"
+
+
+_AT_END = (Phase.ENDED, Phase.REFUSED)
 
 
 class Doubt(enum.Enum):
@@ -187,6 +216,17 @@ class Report(NamedTuple):
     # how many seconds the program has run; None if it has not, or if a GPU broke meanwhile
     ran: float | None = None
     doubts: tuple[Doubt, ...] = ()
+    gpu_use: int | None = None  # how busy this VM's GPUs were, as a course has it
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of this part runs, or will."""
+        return self.phase in _AT_END
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the program has ended as it should."""
+        return self.phase is Phase.ENDED and self.code == 0 and not self.why
 
     def document(self) -> dict[str, Any]:
         """It as JSON has it."""
@@ -231,6 +271,8 @@ def spec(text: bytes, name: str) -> Spec:
         _word(found.get("restart_on", "")),
         _secrets(found.get("secrets") or {}),
         tuple(_mount(it) for it in found.get("mounts") or ()),
+        None if found.get("gpus") is None else roster.whole(found["gpus"], 1, 1000),
+        None if found.get("array") is None else _array(found["array"]),
     )
 
 
@@ -256,6 +298,8 @@ def course(text: bytes) -> Course:
         _moment(found.get("ends")),
         None if failure is None else _failure(failure),
         tuple(str(event) for event in found.get("events") or ()),
+        None if found.get("tasks") is None else _tasks(found["tasks"]),
+        _percent(found),
     )
 
 
@@ -281,7 +325,13 @@ def report(text: bytes) -> Report:
         roster.whole(found.get("size", 0), 0, 2**53),
         _moment(found.get("ran")),
         tuple(it for it in Doubt if it.value in (found.get("doubts") or ())),
+        _percent(found),
     )
+
+
+def _percent(found: Mapping[str, Any]) -> int | None:
+    use = found.get("gpu_use")
+    return None if use is None else roster.whole(use, 0, 100)
 
 
 def _object(text: bytes) -> dict[str, Any]:
@@ -314,6 +364,21 @@ def _mount(found: Any) -> Mount:
     return Mount(bucket, path, found.get("read_only") is True)
 
 
+def _array(found: Any) -> Array:
+    if not isinstance(found, dict):
+        raise ValueError("an array is an object")  # noqa: TRY004 - one error for all that is wrong
+    first = roster.whole(found.get("first"), 0, _LAST_TASK)
+    last = roster.whole(found.get("last"), first, min(first + _MOST_TASKS - 1, _LAST_TASK))
+    most = found.get("most")
+    return Array(first, last, None if most is None else roster.whole(most, 1, _MOST_TASKS))
+
+
+def _tasks(found: Any) -> dict[str, int]:
+    if not isinstance(found, dict):
+        raise ValueError("tasks are an object")  # noqa: TRY004 - one error for all that is wrong
+    return {str(state): roster.whole(number, 0, _MOST_TASKS) for state, number in found.items()}
+
+
 def _moment(value: object) -> float | None:
     if value is None:
         return None
@@ -334,7 +399,7 @@ def _failure(found: Any) -> Failure:
     code = found.get("code")
     return Failure(
         str(found.get("vm", "")),
-        roster.whole(found.get("rank", 0), 0, 10_000),
+        roster.whole(found.get("rank", 0), 0, _LAST_TASK),
         None if code is None else roster.whole(code, 0, 255),
         str(found.get("cause", "")),
         str(found.get("tail", "")),

@@ -1,4 +1,4 @@
-"""Who is the head of the Ray cluster: an object in Cloud Storage that one VM at a time holds.
+"""Who is the head, of Ray or of Slurm: an object in Cloud Storage that one VM at a time holds.
 
 Its generation says who holds it, as of several VMs that take it one succeeds; its metageneration
 says that the holder lives.
@@ -18,7 +18,7 @@ _FORBIDDEN = 403
 
 
 class Claim(NamedTuple):
-    """One life of a Ray head: a VM, and the time from one `ray start` to its end."""
+    """One life of a head: a VM, and the time from one start of its program to its end."""
 
     vm: str
     address: str

@@ -46,8 +46,12 @@ _METADATA = 6000  # bytes; all the metadata of an object may have 8 KiB (Cloud S
 
 def now(ago: float = 0.0) -> str:
     """This moment, or one so many seconds ago, as RFC 3339 has it."""
-    moment = datetime.fromtimestamp(time.time() - ago, timezone.utc)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment(time.time() - ago)
+
+
+def moment(epoch: float) -> str:
+    """A moment of the Unix epoch, as RFC 3339 has it."""
+    return datetime.fromtimestamp(epoch, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def boot() -> dict[str, Any]:

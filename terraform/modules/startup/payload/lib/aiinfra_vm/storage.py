@@ -205,15 +205,16 @@ def encoded(document: Any) -> bytes:
 
 def shared() -> Folder:
     """The folder that the VMs of this cluster share, and nobody else writes but the tool."""
-    return _part("vms")
+    return part("vms")
 
 
 def wanted() -> Folder:
     """The folder with the jobs that the tool asks for, which VMs can't write."""
-    return _part("jobs")
+    return part("jobs")
 
 
-def _part(name: str) -> Folder:
+def part(name: str) -> Folder:
+    """A part of the deployment's folder."""
     state = configuration.load()["state"]
     return Folder(state["bucket"], f"{state['folder']}/{name}")
 

@@ -30,22 +30,23 @@ _PROGRAMS = ("docker", "jupyter", "mpirun", "nvcc", "torchrun")
 """What commands begin with, and not every image has."""
 _PATH = "/opt/aiinfra/ray/bin:/opt/conda/bin:/usr/local/cuda/bin:/usr/local/sbin:/usr/local/bin"
 _PATH += ":/usr/sbin:/usr/bin:/sbin:/bin:/snap/bin"
-_UNITS = ("agent", "command", "job", "ray", "rxdm")
+_UNITS = ("agent", "command", "job", "ray", "rxdm", "slurm")
 # Docker may have its data on the Local SSDs, so that they are mounted before it starts.
 _KEPT_UNIT = "aiinfra-local-ssd.service"
 _INSTALLED = ("ray.version", "tcpxo.plugin", outbound.APT_ORIGINALS)
 """What the start-up knows by these that it has installed, or changed."""
 _TASKS = "tasks"
 _OWN = (
-    "etc/aiinfra", "etc/ssh/ssh_host_*", "etc/ssh/sshd_config.d/50-aiinfra.conf",
+    "etc/aiinfra", "etc/slurm/slurm.conf", "etc/slurm/slurm.key*",
+    "etc/ssh/ssh_host_*", "etc/ssh/sshd_config.d/50-aiinfra.conf",
     "etc/profile.d/*aiinfra*.sh", "home/*/.ssh", "home/*/.*_history", "home/*/.docker",
     "home/*/.config/gcloud", "opt/aiinfra/*.log", "opt/aiinfra/payload",
     "opt/aiinfra/startup-command",
     "root/.ssh", "root/.*_history", "root/.docker", "root/.config/gcloud",
     "root/.cache", "root/.local", "usr/aiinfra", "var/lib/aiinfra-job", "var/lib/aiinfra-ray",
     "var/lib/cloud/instance", "var/lib/cloud/instances", "var/lib/dbus/machine-id",
-    "var/lib/dhcp/*", "var/lib/systemd/random-seed", "var/log/aiinfra", "var/log/journal/*",
-    "var/tmp/*",
+    "var/lib/dhcp/*", "var/lib/slurm/*/*", "var/lib/systemd/random-seed", "var/log/aiinfra",
+    "var/log/journal/*", "var/tmp/*",
 )  # fmt: skip
 """What is this VM's, its cluster's or its users', as patterns below the root."""
 
@@ -134,7 +135,7 @@ def _stop() -> None:
     for verb, names in (("stop", units[1:]), ("disable", units)):
         for name in names:
             _said(["systemctl", verb, name])
-    for name in ("jupyter.service", "google-cloud-ops-agent.service"):
+    for name in ("slurmd.service", "jupyter.service", "google-cloud-ops-agent.service"):
         _said(["systemctl", "stop", name])
     # Before its files go: what it writes until the VM is off is of nobody.
     _said(["journalctl", "--rotate"])

@@ -1,0 +1,389 @@
+"""What Slurm on a VM rests on, without Slurm: its files, its key, and the copy of its state."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.startup.sandbox import PAYLOAD
+
+if str(PAYLOAD / "lib") not in sys.path:
+    sys.path.append(str(PAYLOAD / "lib"))
+
+from aiinfra_vm import slurm_conf, slurm_prolog
+from aiinfra_vm.slurm_conf import Machine
+from aiinfra_vm.slurm_key import Keys
+from aiinfra_vm.slurm_state import Lost, State, opened, seal
+from aiinfra_vm.storage import Version
+
+A3 = Machine(208, 1_900_544, tuple(range(8)))
+
+
+def _conf(this: Machine = A3, life: int = 0) -> dict[str, str]:
+    files = slurm_conf.files("train", "a3-highgpu", "train-vm-2(10.0.0.32)", this, life)
+    lines = files["etc/slurm/slurm.conf"].text.splitlines()
+    return dict(line.split("=", 1) for line in lines if not line.startswith(("#", "Partition")))
+
+
+def test_a_gpu_brings_its_part_of_processors_and_memory() -> None:
+    conf = _conf()
+
+    assert (conf["DefCpuPerGPU"], conf["DefMemPerCPU"]) == ("26", "9137")
+    assert A3.memory // 9137 >= 8 * 26
+    assert "DefCpuPerGPU" not in _conf(Machine(8, 4096, ()))
+
+
+def test_each_life_of_a_head_numbers_its_jobs_above_those_before_and_below_slurms_most() -> None:
+    firsts = [int(_conf(life=life)["FirstJobId"]) for life in (1, 2, 59_999, 60_000, 10**9)]
+
+    assert firsts[:2] == [2000, 3000]
+    assert 0 < min(firsts) <= max(firsts) + 1000 < 67_043_328
+    assert "FirstJobId" not in _conf()
+
+
+def test_nodes_say_what_they_have_and_partitions_are_all_and_the_machines_family(
+    tmp_path: Path,
+) -> None:
+    for name in ("nvidia0", "nvidia1", "nvidia-uvm", "nvidiactl", "null"):
+        (tmp_path / name).touch()
+    (tmp_path / "meminfo").write_text("MemTotal:       98304000 kB\nMemFree: 1 kB\n")
+    this = slurm_conf.machine(tmp_path, tmp_path / "meminfo")
+    files = slurm_conf.files("train", "g2", "a(10.0.0.2)", this)
+
+    assert (this.gpus, this.memory % 1024) == ((0, 1), 0)
+    assert 96_000 * 0.96 - 2048 < this.memory < 96_000
+    gres = "Name=gpu File=/dev/nvidia0\nName=gpu File=/dev/nvidia1\n"
+    assert files["etc/slurm/gres.conf"].text == gres
+    told = f"SLURMD_OPTIONS='-Z --conf \"RealMemory={this.memory} Gres=gpu:2\"'\n"
+    assert files["etc/default/slurmd"].text == told
+    lines = files["etc/slurm/slurm.conf"].text.splitlines()
+    assert [it for it in lines if it.startswith("PartitionName")] == [
+        "PartitionName=g2 Nodes=ALL MaxTime=INFINITE State=UP",
+        "PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP",
+    ]
+
+
+def test_files_are_written_only_where_they_are_others(tmp_path: Path) -> None:
+    for folder in ("etc/slurm", "etc/default"):
+        (tmp_path / folder).mkdir(parents=True)
+    files = slurm_conf.files("train", "g2", "a(10.0.0.2)", A3)
+
+    assert slurm_conf.write(tmp_path, files)
+    assert not slurm_conf.write(tmp_path, files)
+    assert (tmp_path / "etc/slurm/aiinfra-prolog").stat().st_mode & 0o777 == 0o755
+    assert slurm_conf.write(tmp_path, slurm_conf.files("train", "g2", "b(10.0.0.3)", A3))
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        pytest.param({}, ["export NCCL_NET=Socket", "export LD_LIBRARY_PATH=/ours"], id="nothing"),
+        pytest.param({"NCCL_NET": "mine"}, ["export LD_LIBRARY_PATH=/ours"], id="a_users_own"),
+        pytest.param(
+            {"NCCL_NET": "", "LD_LIBRARY_PATH": "/mine"},
+            ["export LD_LIBRARY_PATH=/ours:/mine"],
+            id="a_users_libraries",
+        ),
+        pytest.param({"NCCL_NET": "", "LD_LIBRARY_PATH": "/a:/ours"}, [], id="both_already"),
+    ],
+)
+def test_tasks_get_nccls_variables_beside_what_a_user_has_set(
+    own: dict[str, str], said: list[str], tmp_path: Path
+) -> None:
+    env = tmp_path / "nccl.env"
+    env.write_text("# of this VM\nNCCL_NET=Socket\nLD_LIBRARY_PATH=/ours\n")
+    files = slurm_conf.files("train", "g2", "a(10.0.0.2)", A3)
+    program = files["etc/slurm/aiinfra-task-prolog"].text.replace("/etc/aiinfra/nccl.env", str(env))
+
+    told = subprocess.run(
+        ["/bin/sh", "-c", program],
+        env={"PATH": "/usr/bin:/bin", **own},
+        capture_output=True,
+        check=True,
+    )
+
+    assert told.stdout.decode().splitlines() == said
+
+
+def test_tasks_begin_where_no_fabric_was_set_up() -> None:
+    program = slurm_conf.files("train", "g2", "a(1)", A3)["etc/slurm/aiinfra-task-prolog"].text
+    away = program.replace("/etc/aiinfra/nccl.env", "/nowhere/nccl.env")
+
+    done = subprocess.run(["/bin/sh", "-c", away], capture_output=True, check=False)
+
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("comment", "user"),
+    [
+        ("aiinfra:../../etc:1", "root"),
+        ("aiinfra:train-1:1", "ana"),
+        ("my job", "aiinfra-job-01"),
+        ("", "aiinfra-job-01"),
+    ],
+)
+def test_only_jobs_of_run_get_a_folder(
+    comment: str, user: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm_prolog, "HOME", tmp_path / "jobs")
+
+    slurm_prolog.make_folder(comment, user)
+
+    assert not (tmp_path / "jobs").exists()
+
+
+def test_a_folder_that_is_anothers_stays_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm_prolog, "HOME", tmp_path)
+    given: list[tuple[Path, str]] = []
+    monkeypatch.setattr("shutil.chown", lambda path, user, _: given.append((path, user)))
+
+    slurm_prolog.make_folder("aiinfra:train-1:1", "aiinfra-job-01")
+    slurm_prolog.make_folder("aiinfra:train-1:1", "aiinfra-job-02")
+
+    assert given == [(tmp_path / "train-1", "aiinfra-job-01")]
+    assert (tmp_path / "train-1").stat().st_mode & 0o777 == 0o700
+
+
+class Group:
+    """VMs on loopback, of which each has a key or none."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self._folder = folder
+        self._port = port
+        self.members = ["127.0.0.11", "127.0.0.12", "127.0.0.13"]
+        self.listeners: list[socket.socket] = []
+
+    def vm(self, address: str, key: bytes = b"", *, serves: bool = True) -> Keys:
+        """A VM, which has a key or none, and answers others unless it is off."""
+        file = self._folder / f"{address}.key"
+        if key:
+            file.write_bytes(key)
+        keys = Keys(
+            address, members=lambda: self.members, mask="255.255.255.0", port=self._port,
+            file=file, owner=None,
+        )  # fmt: skip
+        if serves:
+            self.listeners.append(keys.serve())
+        return keys
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Iterator[Group]:
+    """VMs of which none is there yet; it takes root, as VMs' agents are."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    made = Group(tmp_path, port)
+    yield made
+    for listener in made.listeners:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+
+
+def _never(_: bytes) -> bool:
+    return False
+
+
+def test_the_first_head_makes_a_key_and_all_others_get_that(group: Group) -> None:
+    first, second = group.vm("127.0.0.11"), group.vm("127.0.0.12")
+    assert second.follow("127.0.0.11") == b""
+
+    key = first.settle(_never)
+
+    assert len(key) == 1024
+    assert second.follow("127.0.0.11") == key == second.own()
+    assert (group.vm("127.0.0.13").settle(_never)) == key
+    for file in ("127.0.0.11.key", "127.0.0.12.key"):
+        assert (group._folder / file).stat().st_mode & 0o777 == 0o400
+
+
+def test_a_new_head_takes_the_key_that_opens_the_copy_else_that_of_a_living_vm_else_its_own(
+    group: Group,
+) -> None:
+    mine = group.vm("127.0.0.11", b"mine", serves=False)
+    assert mine.settle(_never) == b"mine"
+    group.vm("127.0.0.12", b"theirs")
+    group.vm("127.0.0.13", b"sealed")
+
+    assert mine.settle(lambda key: key == b"mine") == b"mine"
+    assert mine.settle(lambda key: key == b"sealed") == b"sealed"
+    mine._keep(b"mine")
+    assert mine.settle(_never) == b"theirs"
+
+
+def test_who_follows_takes_the_heads_key_in_place_of_an_old_one(group: Group) -> None:
+    group.vm("127.0.0.11", b"new")
+    old = group.vm("127.0.0.12", b"old")
+
+    assert old.follow("127.0.0.11") == b"new" == old.own()
+    assert old.follow("127.0.0.13") == b""  # off
+    assert old.own() == b"new"
+
+
+def _asked(port: int, own: tuple[str, int], to: str = "127.0.0.11") -> bytes:
+    with socket.create_connection((to, port), 5, source_address=own) as asking:
+        return asking.recv(4096)
+
+
+def test_only_root_of_a_vm_of_the_group_in_its_subnet_is_answered(group: Group) -> None:
+    group.vm("127.0.0.11", b"the key")
+
+    assert _asked(group._port, ("127.0.0.12", 601)) == b"the key"
+    assert _asked(group._port, ("127.0.0.12", 0)) == b""  # any user's port
+    assert _asked(group._port, ("127.0.0.12", 80)) == b""  # a server's, and no question
+    assert _asked(group._port, ("127.0.0.99", 602)) == b""  # none of the group
+    group.members.append("127.0.1.5")
+    assert _asked(group._port, ("127.0.1.5", 603)) == b""  # of another subnet
+
+
+def test_nobody_outside_the_group_or_its_subnet_is_asked_whatever_a_lease_says(
+    group: Group,
+) -> None:
+    keys = group.vm("127.0.0.12", serves=False)
+    listeners = [socket.create_server((it, group._port)) for it in ("127.0.0.99", "127.0.1.5")]
+    group.members.append("127.0.1.5")
+
+    assert [keys.follow(it) for it in ("127.0.0.99", "127.0.1.5", "no address")] == [b""] * 3
+
+    for listener in listeners:
+        listener.setblocking(False)
+        with listener, pytest.raises(BlockingIOError):
+            listener.accept()
+
+
+class Bucket:
+    """A folder of one object, as `storage.Folder` has it."""
+
+    def __init__(self) -> None:
+        self.content = b""
+        self.generation = 0
+        self.writes = 0
+
+    def read(self, name: str) -> tuple[bytes, Version] | None:
+        """It, if it is there."""
+        return (self.content, Version(name, self.generation, 1)) if self.generation else None
+
+    def write(self, name: str, document: Any, over: Version | None = None) -> Version | None:
+        """Write over what was seen alone."""
+        seen = self.generation if over is None else over.generation
+        if seen != self.generation:
+            return None
+        self.content, self.generation = json.dumps(document).encode(), self.generation + 1
+        self.writes += 1
+        return Version(name, self.generation, 1)
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Callable[[str, Bucket, bytes], tuple[State, Path, int]]:
+    """Begins a life of a head on a VM: its state, its files, the number of this life."""
+
+    def begin(vm: str, bucket: Bucket, key: bytes) -> tuple[State, Path, int]:
+        place = tmp_path / vm
+        state = State(bucket, place, owner=None)  # type: ignore[arg-type]
+        return state, place, state.begin(key, state.look())
+
+    return begin
+
+
+if TYPE_CHECKING:
+    Begin = Callable[[str, Bucket, bytes], tuple[State, Path, int]]
+
+
+def test_a_new_head_goes_on_with_the_copy_and_an_old_one_with_it_too(begun: Begin) -> None:
+    bucket = Bucket()
+    first, one, life = begun("vm-1", bucket, b"key")
+    assert life == 1
+    (one / "job_state").write_bytes(b"\x00jobs")
+    (one / "hash.1/job.11").mkdir(parents=True)
+    (one / "hash.1/job.11/script").write_bytes(b"#!/bin/sh\n")
+    (one / "job_state.old").write_bytes(b"old")
+    first.copy(now=True)
+
+    second, two, life = begun("vm-2", bucket, b"key")
+
+    assert life == 2
+    assert (two / "job_state").read_bytes() == b"\x00jobs"
+    assert (two / "hash.1/job.11/script").read_bytes() == b"#!/bin/sh\n"
+    assert not (two / "job_state.old").exists()
+    (two / "job_state").write_bytes(b"later")
+    second.copy(now=True)
+    _, _, life = begun("vm-1", bucket, b"key")
+    assert (life, (one / "job_state").read_bytes()) == (3, b"later")
+    (two / "job_state").write_bytes(b"of nobody")
+    with pytest.raises(Lost):
+        second.copy(now=True)
+
+
+def test_a_head_that_begins_again_on_its_vm_has_what_it_wrote_last(begun: Begin) -> None:
+    bucket = Bucket()
+    _, one, _ = begun("vm-1", bucket, b"key")
+    (one / "job_state").write_bytes(b"newer than the copy")
+
+    _, _, life = begun("vm-1", bucket, b"key")
+
+    assert (life, (one / "job_state").read_bytes()) == (2, b"newer than the copy")
+
+
+@pytest.mark.parametrize("sealed", ["of another key", "damaged", "nothing of ours"])
+def test_what_a_seal_does_not_hold_for_is_dropped_and_its_number_is_not_used_again(
+    sealed: str, begun: Begin
+) -> None:
+    bucket = Bucket()
+    for vm in ("vm-1", "vm-2", "vm-3"):
+        state, place, _ = begun(vm, bucket, b"key")
+    (place / "job_state").write_bytes(b"jobs")
+    state.copy(now=True)
+    key = b"key"
+    if sealed == "of another key":
+        key = b"another"
+    elif sealed == "damaged":
+        document = json.loads(bucket.content)
+        document["life"] = 7  # so that its own life's seal is another
+        bucket.content = json.dumps(document).encode()
+    else:
+        bucket.content = b'{"life": {}}'
+
+    _, new, life = begun("vm-4", bucket, key)
+
+    assert not (new / "job_state").exists()
+    assert life == {"of another key": 4, "damaged": 8, "nothing of ours": 1}[sealed]
+
+
+def test_the_copy_is_made_when_something_has_changed_and_not_more_often_than_every_ten_seconds(
+    begun: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moment = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: moment[0])
+    bucket = Bucket()
+    state, place, _ = begun("vm-1", bucket, b"key")
+    assert bucket.writes == 1
+    (place / "job_state").write_bytes(b"jobs")
+    state.copy()
+    assert bucket.writes == 1
+    moment[0] += 10
+    state.copy()
+    state.copy(now=True)
+    assert bucket.writes == 2
+    bucket.generation += 1  # the answer to a write was lost, or a program has written
+    (place / "job_state").write_bytes(b"more")
+    state.copy(now=True)
+    assert bucket.writes == 3
+
+
+def test_a_copy_tells_nobody_what_is_in_it() -> None:
+    sealed = seal(b"key", 3, {"environment": b"HF_TOKEN=hf_secret" * 100})
+
+    assert b"hf_secret" not in sealed
+    assert sealed != seal(b"key", 3, {"environment": b"HF_TOKEN=hf_secret" * 100})
+    assert opened(b"key", 3, sealed) == {"environment": b"HF_TOKEN=hf_secret" * 100}
+    assert opened(b"key", 4, sealed) is None
+    assert opened(b"", 3, sealed) is None
