@@ -161,7 +161,9 @@ def test_an_array_has_all_gpus_and_begins_again_what_failed(jobs: Jobs) -> None:
 def test_a_job_without_a_limit_begins_before_its_vms_end_and_one_that_can_not_end_waits(
     jobs: Jobs,
 ) -> None:
-    reserves = "; ".join(f"slurm_queue.reserve('{name}', {time.time() + 3000:.0f})" for name in NAMES)
+    reserves = "; ".join(
+        f"slurm_queue.reserve('{name}', {time.time() + 3000:.0f})" for name in NAMES
+    )
     python = "PYTHONPATH=/opt/aiinfra/lib python3 -S -c"
     jobs.slurm.run(f'{python} "from aiinfra_vm import slurm_queue; {reserves}; {reserves}"')
     jobs.ask("hour-1", "true", nodes=1, seconds=3600)
