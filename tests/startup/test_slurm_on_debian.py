@@ -96,7 +96,7 @@ def _submit(slurm: SlurmGroup, command: str, *options: str, user: str = "ana") -
 def _state(slurm: SlurmGroup, job: str, on: str = NAMES[2]) -> str:
     """The state of a job; "" where nobody says it."""
     try:
-        said = slurm.run(f"scontrol show job {job} --oneliner", on=on)
+        said = slurm.run(f"timeout 3 scontrol show job {job} --oneliner", on=on)
     except RuntimeError:
         return ""
     return " ".join(re.findall(r" JobState=(\w+)", said))
