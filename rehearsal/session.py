@@ -171,8 +171,8 @@ def run(
     rehearsed = environment(base_url, place, environ, provider)
     if is_new:
         sys.stderr.write(
-            f"This is a rehearsal: Google Cloud is simulated{_pace(rehearsed)}, and kept in {place}"
-            " (to forget it: aiinfra-rehearsal forget).\n"
+            f"This is a rehearsal: Google Cloud is simulated{_pace(rehearsed)}, and kept in\n"
+            f"  {place}\n  (to forget it: aiinfra-rehearsal forget)\n"
         )
     sys.stderr.write(not_as_google(scenario))
     if provider is not None:

@@ -116,6 +116,11 @@ class Job:
         "for how many seconds, from when its program first began until it was over, or until now; "
         "None before",
     ] = None
+    gpu_use: Annotated[
+        int | None,
+        "for how much of the last ten minutes of its attempt its GPUs had work, in percent; None "
+        "if not known, as on GKE and on Ray",
+    ] = None
     fetch: Annotated[
         str,
         'the command that copies its folder of rank 0 here; "" where that is not there, or Jobs '

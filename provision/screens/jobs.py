@@ -62,6 +62,7 @@ def whole(job: Job) -> list[Line]:
         "on": ", ".join(job.machines),
         "tasks": _tasks(job),
         "spent": spent(job),
+        "GPUs": "" if job.gpu_use is None else f"had work for {job.gpu_use}% of ten minutes",
         "fetch": job.fetch,
     }
     rows += [Line(f"  {name.ljust(layout.LABEL)}{text}") for name, text in facts.items() if text]

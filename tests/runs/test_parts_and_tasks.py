@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.runs.conftest import Rehearse
-from tests.runs.job_lines import GKE, begin, folder, job_of, run, when
+from tests.runs.job_lines import GKE, begin, fetch, folder, job_of, run, when
 
 __all__ = ["folder"]  # the fixture
 
@@ -56,6 +56,13 @@ def test_what_is_left_of_its_tasks_goes_with_a_job_that_is_cancelled(
     started = begin(rehearsal, "--array=0-7%2", "--name=sweep", "--", *OF_ITS_OWN, folder=folder)
     when(rehearsal, started, "task 0 failed")
     beside = rehearsal.start("Run", behind=("--gpus=1", "--name=small", "--", "hostname"))
+    inside = rehearsal.run("Ssh", "--rank=2", behind=("sweep",))
+    way = job_of(inside)["shell"]
+    assert way.startswith("kubectl exec -it sweep-1-3-"), "one pod comes before the tasks"
+    fetched = fetch(rehearsal, "sweep", "2.py", "--rank=2")
+    assert fetched.code == 0, fetched.said
+    gone = fetch(rehearsal, "sweep", "0.py", "--rank=0")
+    assert "The pod of task 0 of sweep-1 does not run" in gone.said
     cancelled = rehearsal.run("Cancel", behind=("sweep",))
     assert cancelled.code == 0, cancelled.said
     tasks = job_of(cancelled)["tasks"]

@@ -473,6 +473,10 @@ time.sleep(float(sys.argv[3]))
 """
 _SMI = """\
 #!/bin/bash
+if [[ $* == "--query-gpu=utilization.gpu --format=csv,noheader,nounits" ]]; then
+  printf '90\\n46\\n'
+  exit
+fi
 [[ $* == "--query-compute-apps=pid --format=csv,noheader" ]] || exit 9
 [[ ! -e ${0%/*}/fails ]] || exit 15
 cat "${0%/*}/pids"
@@ -519,6 +523,7 @@ def test_what_looks_like_a_waste_of_machines_is_told_and_taken_back(
         "its processes have connected to each other now", "its machines use their GPUs now",
     ]), events  # fmt: skip
     assert world.course("late-1")["state"] == "succeeded", "nothing is ended by it"
+    assert world.course("late-1")["gpu_use"] == 68
 
 
 def test_the_daemon_of_tcpxo_uses_no_gpu_for_a_job(world: World, driver: Path) -> None:

@@ -123,11 +123,14 @@ def test_the_head_ends_it_by_its_course_and_slurm_by_a_signal(steps: Steps) -> N
     told = steps.report("long-1")
     assert (told["why"], told["told"], told["code"]) == ("it was cancelled", True, 143)
 
-    # Of a later attempt than the head knows by now, this one is left.
+    # Slurm's head has lost this one, and the next has begun here already.
     step = steps.begin("long-1", attempt=2)
     until(lambda: "here" in steps.world.log("long-1", attempt=2))
+    later = {"attempt": 3, "instance_id": "11", "phase": "running"}
+    steps.world.state.write("vms/jobs/long-1/nodes/vm-1.json", later)
     steps.say("long-1", state="waiting", attempt=2)
     assert step.wait() == 143
+    assert steps.report("long-1") == later
 
     step = steps.begin("long-1", attempt=3)
     until(lambda: "here" in steps.world.log("long-1", attempt=3))

@@ -6,6 +6,7 @@ from typing import Final
 
 import pytest
 
+from provision import cli
 from provision.codes import Code
 from provision.command_line import read
 from provision.intake import Loaded, load
@@ -65,12 +66,18 @@ def test_a_line_that_has_become_another_is_told_of(tmp_path: Path, before: str, 
         assert not named or named["line"].partition("=")[0] in told
 
 
-def test_an_old_env_list_is_told_of_all_that_has_changed_at_once(tmp_path: Path) -> None:
-    old = f"{_IDENTITY}GCS_PATH=gs://b\nSETUP_RAY=yes\nCLEANUP_ON_EXIT=yes\nSHOW_PROXY_URL=no\n"
+def test_an_old_env_list_is_told_of_all_that_has_changed_at_once_as_the_page_shows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = ("GCS_PATH=gs://my-bucket", "SETUP_RAY=yes", "CLEANUP_ON_EXIT=yes", "SHOW_PROXY_URL=no")
+    (tmp_path / "env.list").write_text(_IDENTITY + "\n".join(lines))
 
-    loaded = _loaded(tmp_path, old)
+    assert cli.main(["Validate", "--offline", f"--env-file={tmp_path / 'env.list'}"], {}) == 2
 
-    assert {it.setting for it in loaded.problems} == {"GCS_PATH", "SETUP_RAY", "CLEANUP_ON_EXIT"}
+    said = iter(capsys.readouterr().err.splitlines())
+    (shown,) = re.findall(r"(?:^    .*\n)+", _TEXT.partition("at once.\n")[2], re.MULTILINE)[:1]
+    for line in shown.splitlines():
+        assert line.strip() == "..." or line[4:] in said, line
 
 
 def test_a_terraform_tfvars_is_told_of_as_such_with_the_lines_that_take_its_place(

@@ -14,17 +14,19 @@ What others submit, with kubectl, is listed until it is over.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from provision.catalogue import names
-from provision.deployment.kind import Jobs, Needs, WayIn
+from provision.deployment.kind import Jobs, Needs, Stranded, WayIn
 from provision.documents import json_object
 from provision.documents.gke_status import JobState as Queued
 from provision.documents.job import Job, JobFailure, JobState
-from provision.errors import SettingsError
+from provision.errors import CheckError, SettingsError
 from provision.kinds import job_folder
 from provision.kinds.gke import control_plane, preview
 from provision.kinds.gke.kubernetes import (
@@ -70,6 +72,8 @@ _END: Final = Stored("pods/jobs/{}/ends/{}/{}.json", Writer.MACHINES, objects.sa
 _ANSWER: Final = 60.0
 """Seconds of cloud time for which a control plane may not answer."""
 _PAUSE: Final = 2.0
+_EVERY: Final = 60.0
+"""Seconds of cloud time between two looks at the nodes of a job that waits."""
 _TAKEN: Final = 409
 _GONE: Final = "is gone: somebody has deleted it, or the run that submitted it was killed"
 _SHAPES: Final = {it.kind: it for it in (run_jobs.JOB_SET, run_jobs.RAY_JOB, run_jobs.JOB)}
@@ -102,6 +106,8 @@ class GkeJobs(Jobs):
         self._facts = control_plane.finished(cloud.folder, record)
         self._jobs = JobFolder(cloud.folder, _PODS, context.clock)
         self._failures: dict[tuple[str, int], JobFailure | None] = {}
+        self._lost: Stranded | None = None
+        self._next = 0.0
 
     def needs(self, spec: JobSpec) -> Needs:
         """Its nodes, and the price of those that come for it."""
@@ -191,7 +197,8 @@ class GkeJobs(Jobs):
         job = self._jobs.spent(self._of_thing(job, thing, shape, asked), asked)
         if cancelled is not None and not job.state.is_over:
             return replace(job, state=JobState.STOPPING, why=_ENDED)
-        return job
+        lost = self.stranded(job) if job.state is JobState.WAITING else None
+        return replace(job, why=lost.what) if lost else job
 
     def log(self, job: Job, attempt: int, rank: int, after: int) -> Iterator[tuple[int, bytes]]:
         """The pieces, in their order."""
@@ -255,6 +262,19 @@ class GkeJobs(Jobs):
             f"cancel {job.name}",
         )
 
+    def stranded(self, job: Job) -> Stranded | None:
+        """By the groups of pools of a fixed size: other nodes come for each job."""
+        if job.state is JobState.RUNNING:
+            self._lost = None
+        elif time.monotonic() >= self._next:
+            self._next = time.monotonic() + self._context.clock.wall(_EVERY)
+            # Who may see jobs need not be allowed to see VMs.
+            with contextlib.suppress(CheckError):
+                self._lost = control_plane.stranded(
+                    self._cloud.api, self._record, self._facts, job.machine_type
+                )
+        return self._lost
+
     # ------------------------------------------------------------------ what it can have
 
     def _room(self, spec: JobSpec) -> preview.Room:
@@ -308,7 +328,7 @@ class GkeJobs(Jobs):
         if made.size.count is not None:
             return 0
         label = f"{kueue.POOL_LABEL}={pool.name}"
-        there = self._all("count nodes", "v1", "Node", selector=label)
+        there = self._all("count nodes", "v1", "Node", "", label)
         used = pods.used(self._all("count nodes", "v1", "Pod"))
         usable = (it["metadata"]["name"] for it in there if not it["spec"].get("unschedulable"))
         free = sum((pool.gpus - used[it]) // room.gpus if room.gpus else 1 for it in usable)
@@ -376,6 +396,8 @@ class GkeJobs(Jobs):
         over = {*done, *failed}
         alive = (it for it in own if (it.get("status") or {}).get("phase") == "Running")
         running = len({job_pods.rank(it) for it in alive} - over)
+        if job.state is JobState.PREPARING and started:  # the others may still wait for nodes
+            job = replace(job, state=JobState.RUNNING)
         job = _counted(job, len(done), len(failed), running, is_over=job.state.is_over)
         if failed and started:
             if self._failures.get((job.name, 0)) is None:
@@ -513,7 +535,9 @@ class GkeJobs(Jobs):
     def _pods(self, name: str, shape: Shape, attempt: int | None = None) -> list[Object]:
         """The pods of a job, by their ranks; of one attempt alone if it is given."""
         selector = shape.selector(name, attempt)
-        found = self._all(f"look at {name}", "v1", "Pod", kueue.NAMESPACE, selector)
+        # A thousand tasks leave as many pods, of which those that went well say nothing more.
+        fields = pods.ALIVE if shape is run_jobs.JOB else ""
+        found = self._all(f"look at {name}", "v1", "Pod", kueue.NAMESPACE, selector, fields)
         return sorted(
             found, key=lambda it: (job_pods.rank(it), labels(it).get("ray.io/node-type") != "head")
         )
@@ -528,10 +552,8 @@ class GkeJobs(Jobs):
             if it.name not in ours and it.state is not Queued.FINISHED
         ]
 
-    def _all(
-        self, doing: str, api: str, kind: str, namespace: str = "", selector: str = ""
-    ) -> list[Object]:
-        return self._ask(lambda: self._cluster.all(api, kind, namespace, selector), doing)
+    def _all(self, doing: str, api: str, kind: str, *where: str) -> list[Object]:
+        return self._ask(lambda: self._cluster.all(api, kind, *where), doing)
 
     def _ask(self, attempt: Callable[[], T], doing: str) -> T:
         deadline = self._context.progress.deadline(_ANSWER, _PAUSE)

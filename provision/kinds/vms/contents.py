@@ -127,7 +127,7 @@ def _software(spec: VmSpec) -> Iterator[str]:
         yield "Ops Agent"
     if spec.command:
         yield "your STARTUP_COMMAND"
-    yield "updates while idle" if spec.os_updates else "no updates"
+    yield "OS updates while idle" if spec.os_updates else "no OS updates"
     way = spec.outbound
     if way.proxy:
         yield f"the proxy {urlsplit(way.proxy).netloc}"

@@ -28,6 +28,7 @@ from provision.kinds.vms import bake, variables
 from provision.kinds.vms.instances import arguments
 from provision.lifecycle import ownership, phases
 from provision.lifecycle.phases import Phase
+from provision.screens.layout import counted
 from provision.spec.pools import Group
 
 if TYPE_CHECKING:
@@ -282,7 +283,7 @@ def wait(
                 raise CapacityError.of(refused)
             waiting = [one for one in found if one.is_open]
             if not waiting:
-                stage.counts(f"{len(found)} of {len(names)} requests granted")
+                stage.counts(f"{len(found)} of {counted(len(names), 'request')} granted")
                 return
             news = "; ".join(map(_in_short, waiting))
             # That a request gets older is no news, but the next sign of life says how old it is.

@@ -75,6 +75,8 @@ def _advance(world: World, entries: Sequence[Entry], entry: Entry) -> None:
         return
     if not objects.holds(workload, "QuotaReserved"):
         _reserve(world, entries, entry, queue)
+    elif entry.job["kind"] == "Job":
+        _reclaim(entry)
     if objects.holds(workload, "QuotaReserved"):
         _check(world, entry, queue)
     _watch(world, entry)
@@ -136,6 +138,16 @@ def _reserve(world: World, entries: Sequence[Entry], entry: Entry, queue: Object
         objects.tell(world, workload, "Evicted", False, "QuotaReserved", f"Previously: {before}")
     names = queues.checks_of(queue, workload)
     status["admissionChecks"] = checks.pending(world, workload, names)
+
+
+def _reclaim(entry: Entry) -> None:
+    """Say which of a Job's pods need their quota no more, as fewer indexes are left than those."""
+    spec, status = entry.job["spec"], entry.workload["status"]
+    at_a_time = int(spec.get("parallelism", 1))
+    over = len(entry.job.get("_done", {})) + len(entry.job.get("_lost", []))
+    left = int(spec.get("completions") or at_a_time) - over
+    if over and left < at_a_time:
+        status["reclaimablePods"] = [{"name": "main", "count": at_a_time - left}]
 
 
 def _check(world: World, entry: Entry, queue: Object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.cloud.kubernetes import jobs, objects, quantities
@@ -144,7 +145,9 @@ def usage(workloads: Iterable[Object], queues: Collection[str]) -> Usage:
     total: Usage = {}
     for workload in workloads:
         if holder(workload) in queues:
-            _add(total, workload["status"]["admission"]["podSetAssignments"])
+            status = workload["status"]
+            freed = {it["name"]: it["count"] for it in status.get("reclaimablePods") or []}
+            _add(total, status["admission"]["podSetAssignments"], freed)
     return total
 
 
@@ -191,10 +194,13 @@ def borrows(queue: Object, used: Usage) -> bool:
     return any(amount > own.get(key, Decimal(0)) for key, amount in used.items())
 
 
-def _add(total: Usage, assignments: Iterable[Object]) -> None:
+def _add(
+    total: Usage, assignments: Iterable[Object], freed: Mapping[str, int] = MappingProxyType({})
+) -> None:
     for it in assignments:
+        left = 1 - Decimal(freed.get(it["name"], 0)) / it["count"]
         for resource, flavor in it["flavors"].items():
-            amount = quantities.parse(it["resourceUsage"][resource])
+            amount = quantities.parse(it["resourceUsage"][resource]) * left
             total[flavor, resource] = total.get((flavor, resource), Decimal(0)) + amount
 
 

@@ -52,7 +52,10 @@ RAN = replace(
 def test_a_job_says_for_how_long_it_ran_on_what_and_what_that_cost() -> None:
     told = "ran 3 h 10 min on 2 x a3-megagpu-8g (16 GPUs), about $36.50"
     assert jobs.spent(RAN) == told
-    assert any(told in line.text for line in jobs.whole(RAN))
+    busy = [it.text for it in jobs.whole(replace(RAN, gpu_use=0))]
+    assert any(told in it for it in busy)
+    assert any("had work for 0% of ten minutes" in it for it in busy)
+    assert not any("had work" in it.text for it in jobs.whole(RAN))
     runs = replace(RAN, state=JobState.RUNNING, ended=None, cost=None, machine_type="")
     assert jobs.spent(runs) == "runs for 3 h 10 min"
     assert jobs.spent(DONE) == ""

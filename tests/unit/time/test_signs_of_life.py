@@ -203,7 +203,7 @@ def _job_that(run: Run, **more: Any) -> tuple[SimpleNamespace, SimpleNamespace]:
     jobs = SimpleNamespace(find=lambda _: job, log=lambda *_: [], cancel=lambda _: None)
     console = SimpleNamespace(progress=lambda _: None, is_terminal=False)
     asked = {"job_wait": None, "log_rank": 0, "log_tail": None, "notify": None}
-    settings = SimpleNamespace(capacity_timeout=LONG, **asked)
+    settings = SimpleNamespace(capacity_timeout=LONG, model_fields_set=frozenset(), **asked)
     about: dict[str, Any] = {"console": console, "settings": settings, "reached": lambda *_: None}
     report = SimpleNamespace(action="Run")
     return SimpleNamespace(clock=Clock(), progress=run.progress, report=report, **about), jobs

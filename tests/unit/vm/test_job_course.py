@@ -206,8 +206,28 @@ def test_it_can_be_cancelled_at_any_moment(ready: int) -> None:
     assert silent.goes_on(cancelled=True) is State.CANCELLED
 
 
+def test_how_busy_the_gpus_of_a_job_are_is_the_mean_of_its_vms_and_of_its_attempt() -> None:
+    story = _Story().runs()
+    assert story.course.gpu_use is None
+    story.say(0, Phase.RUNNING, gpu_use=90)
+    story.say(1, Phase.RUNNING, gpu_use=45)
+    story.say(2, Phase.RUNNING)
+    story.goes_on()
+    assert story.course.gpu_use == 68
+    story.say(1, Phase.ENDED, code=1, ran=1e6)
+    story.goes_on()
+    assert story.course.gpu_use == 68, "what it was when it failed"
+    story.stops(0, 2)
+    story.goes_on()
+    story.now += 60
+    story.runs()
+    assert (story.course.attempt, story.course.gpu_use) == (2, None)
+
+
 def test_a_course_is_read_as_it_was_written() -> None:
     story = _Story().runs()
+    story.say(0, Phase.RUNNING, gpu_use=100)
+    story.goes_on()
     story.say(1, Phase.ENDED, code=3, cause="a disk is full", tail="öd")
     story.goes_on()
     course = story.course

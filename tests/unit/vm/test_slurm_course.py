@@ -10,7 +10,7 @@ from aiinfra_vm.jobs import Array, Course, Phase, Report, Spec, State
 from aiinfra_vm.members import Member
 from aiinfra_vm.roster import Roster, Seat
 from aiinfra_vm.slurm_course import Turn, World
-from aiinfra_vm.slurm_queue import Entry
+from aiinfra_vm.slurm_queue import SIGNALLED, Entry
 
 SPEC = Spec("train-1", ("python3", "train.py"), 2, 1, None, {}, "")
 NODES = ("vm-2", "vm-0")  # not by name, as Slurm has them
@@ -164,6 +164,8 @@ def test_a_vm_that_is_lost_is_named_and_no_program_is_to_blame() -> None:
     assert story.state(_entry("NODE_FAIL")) is State.WAITING
     assert "rank 0 (vm-2), the VM vm-2 was lost" in story.course.events[0]
     assert story.goes_on(_entry("NODE_FAIL")).submit  # at once
+    # Slurm takes minutes until it says so; what it still has of that attempt is cancelled.
+    assert story.goes_on(_entry("RUNNING")).cancel == ("7",)
 
 
 def test_an_attempt_that_slurm_lost_with_its_head_is_begun_again_and_is_no_failure() -> None:
@@ -173,6 +175,11 @@ def test_an_attempt_that_slurm_lost_with_its_head_is_begun_again_and_is_no_failu
     turn = story.goes_on()
     assert turn.submit
     assert turn.course.attempt == 1  # so that the next is 2, which no VM has begun
+    # Slurm has ended what it did not know.
+    story = _Story(SPEC._replace(restarts=0)).runs()
+    for rank in (0, 2):
+        story.say(rank, Phase.ENDED, code=143, why=SIGNALLED)
+    assert (story.state(), story.course.failures) == (State.WAITING, 0)
     # One that had begun before the head, and its course, knew of it.
     story = _Story()
     story.say(0, Phase.RUNNING)
@@ -308,6 +315,7 @@ def test_an_array_that_slurm_has_lost_is_begun_again_but_for_what_is_through() -
         story.say(f"task-{index}", Phase.ENDED, code=0)
     story.say("task-2", Phase.RUNNING)
     story.goes_on(*_tasks("COMPLETED", "COMPLETED", "RUNNING", "PENDING"))
+    story.say("task-2", Phase.ENDED, code=143, why=SIGNALLED)
     story.goes_on()
     assert (story.course.state, story.course.failures) == (State.WAITING, 0)
     assert story.goes_on().tasks == (2, 3)

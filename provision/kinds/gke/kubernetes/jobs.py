@@ -293,13 +293,19 @@ exit "${{code}}"
 
 
 def launch_variables(
-    pool: GpuPool, nodes: int, gpus: int | None = None, *, alone: bool = False
+    pool: GpuPool,
+    nodes: int,
+    gpus: int | None = None,
+    *,
+    seconds: int = _SECONDS,
+    alone: bool = False,
 ) -> list[Object]:
     """What the processes of a job find each other by: the variables of a pod of a JobSet.
 
-    `gpus`: that it has; None for all of a node. `alone`: one of no JobSet, which knows no other.
+    `gpus`: that it has; None for all of a node. `seconds`: for how long it asks for nodes of a
+    queued pool. `alone`: one of no JobSet, which knows no other.
     """
-    run = kueue.run_seconds(pool, _SECONDS) if pool.queued else pool.max_run_seconds
+    run = kueue.run_seconds(pool, seconds) if pool.queued else pool.max_run_seconds
     values = {
         "NNODES": nodes,
         "NPROC_PER_NODE": gpus or pool.gpus,

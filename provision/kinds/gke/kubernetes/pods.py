@@ -44,7 +44,7 @@ _SYSTEM: Final = (
     "kueue-system",
 )
 """The namespaces of GKE's own pods, and of what Create brings into the cluster."""
-_ALIVE: Final = ",".join(
+ALIVE: Final = ",".join(
     [*(f"metadata.namespace!={name}" for name in _SYSTEM), "status.phase!=Succeeded"]
 )
 OVER: Final = frozenset({"Succeeded", "Failed"})
@@ -104,7 +104,7 @@ def read(
 ) -> Jobs:
     """The jobs of a cluster by their pods."""
     tops = [job for version, kind in _JOBS for job in cluster.all(version, kind)]
-    pods = cluster.all("v1", "Pod", fields=_ALIVE)
+    pods = cluster.all("v1", "Pod", fields=ALIVE)
     queued = {uid for work in works for uid in owners(work)}
     known = {str(job["metadata"].get("uid")): job for job in tops}
     node_of = {node["metadata"]["name"]: node["metadata"] for node in nodes}

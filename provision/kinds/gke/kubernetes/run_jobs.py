@@ -163,7 +163,7 @@ def _metadata(facts: ClusterFacts, wanted: Wanted) -> Object:
     most = min(seconds, _end_of_nodes(wanted).most) if pool.queued else asked
     if spec.array and not pool.queued:
         most = None  # its pods have an end of their own
-    made = kueue.job_metadata(facts, pool, "", seconds + _MARGIN)
+    made = kueue.job_metadata(facts, pool, "", _of_nodes(spec))
     made["name"] = made.pop("generateName") + wanted.name
     made["labels"] = {**made.get("labels", {}), **OURS}
     if facts.has_queue:
@@ -187,9 +187,13 @@ def _asked(spec: JobSpec) -> int | None:
     return spec.seconds and min(spec.seconds * turns, limits.LONGEST_RUN)
 
 
+def _of_nodes(spec: JobSpec) -> int:
+    """For how many seconds nodes of a queued pool are asked for."""
+    return (_asked(spec) or limits.LONGEST_RUN) + _MARGIN
+
+
 def _end_of_nodes(wanted: Wanted) -> jobs.OrderedEnd:
-    asked = (_asked(wanted.spec) or limits.LONGEST_RUN) + _MARGIN
-    return jobs.ordered(kueue.run_seconds(wanted.pool, asked))
+    return jobs.ordered(kueue.run_seconds(wanted.pool, _of_nodes(wanted.spec)))
 
 
 def _variables(wanted: Wanted, ours: list[Object]) -> list[Object]:
@@ -331,7 +335,9 @@ def _container(wanted: Wanted, *more: Object) -> Object:
     # A single pod has no other that may be lost.
     again = f"{spec.restarts} {least} {_NEWS if wanted.nodes > 1 else 0}"
     ours = [
-        *jobs.launch_variables(wanted.pool, wanted.nodes, spec.gpus, alone=is_task),
+        *jobs.launch_variables(
+            wanted.pool, wanted.nodes, spec.gpus, seconds=_of_nodes(spec), alone=is_task
+        ),
         *more,
         *variables(others | ({_AGAIN: again} if spec.restarts else {})),
     ]

@@ -33,6 +33,7 @@ from provision.kinds.gke.kubernetes.objects import (
     name_of,
     title,
 )
+from provision.screens.layout import counted
 from provision.time.deadline import TransientError
 
 if TYPE_CHECKING:
@@ -378,7 +379,8 @@ def apply(
                 shown.news(
                     f"Kubernetes: {stage.name} ({changed} of {len(stage.objects)} objects changed)"
                 )
-        shown.counts(f"{everything} objects, {total} of them changed" if total else "")
+        of = f", {total} of them changed" if total < everything else ""
+        shown.counts(f"{counted(everything, 'object')}{of}" if total else "")
     return total
 
 

@@ -238,6 +238,20 @@ def test_a_job_that_may_have_fewer_pods_at_a_time_gets_those_that_there_is_quota
     _until(clock, lambda: _why(cluster, "Finished") == "Succeeded")
 
 
+def test_what_the_last_indexes_of_a_job_do_not_need_is_the_next_jobs(
+    cluster: Gke, clock: Clock
+) -> None:
+    many: dict[str, Any] = {"parallelism": 4, "completions": 5, "completionMode": "Indexed"}
+    _job(cluster, _pod(cluster, "sleep", "600"), **many)
+    _job(cluster, _pod(cluster, "sleep", "60"), "two")
+    _until(clock, lambda: _why(cluster, "Admitted", "one"))
+    assert not _why(cluster, "QuotaReserved", "two")
+    _until(clock, lambda: _why(cluster, "QuotaReserved", "two"))
+    assert not _why(cluster, "Finished", "one")
+    (given,) = _workload(cluster, "one")["status"]["reclaimablePods"]
+    assert given == {"name": "main", "count": 3}
+
+
 def test_a_pod_ends_when_it_has_been_on_its_node_for_as_long_as_it_may(
     cluster: Gke, clock: Clock
 ) -> None:

@@ -84,7 +84,7 @@ def test_nodes_that_wait_for_work_do_not_come(
             {"spec": {"nodeName": "full", "containers": [asks]}},
         ],
     }
-    ours = having(_all=lambda _, __, kind, **___: there[kind])
+    ours = having(_all=lambda _, __, kind, *___: there[kind])
     pool = samples.pool_like(samples.ULTRA, mode=mode)
     assert GkeJobs._coming(ours, Room(pool, 3, 1, 8), _made(size)) == coming
     assert GkeJobs._coming(ours, Room(pool, 1, 16, 1), _made(size)) == for_parts
@@ -138,6 +138,7 @@ pools | asked | nodes | gpus | slots | machines | refused
 [L4] | {array: 0-63} | 1 | 2 | 2 | 2 |
 [L4] | {array: 0-63, gpus: 1} | 1 | 1 | 4 | 2 |
 [L4] | {array: 0-63%3, gpus: 1} | 1 | 1 | 3 | 2 |
+[ONE] | {array: 0-63, gpus: 1} | 1 | 1 | 2 | 1 |
 [L4] | {array: 7-7, gpus: 1} | 1 | 1 | 1 | 1 |
 [L4] | {gpus: 1, nodes: 2} | 2 | 1 | 1 | 1 |
 [L4] | {gpus: 3} | - | - | - | - | The job wants 3 GPUs of each machine, and g2-standard-24 has 2
@@ -155,10 +156,9 @@ def test_a_job_has_as_many_tasks_at_a_time_as_there_can_be_gpus_for(  # noqa: PL
     machines: int,
     refused: str | None,
 ) -> None:
-    known = {
-        "L4": samples.pool_like(samples.L4, machine_type="g2-standard-24", gpus=2, max_nodes=8),
-        "ULTRA": samples.ULTRA,
-    }
+    pair = samples.pool_like(samples.L4, machine_type="g2-standard-24", gpus=2, max_nodes=8)
+    one = dataclasses.replace(pair, max_nodes=1)
+    known = {"L4": pair, "ONE": one, "ULTRA": samples.ULTRA}
     quota = 4 if pools == ["L4"] else 16
     facts = dataclasses.replace(samples.facts(*(known[it] for it in pools)), gpu_quota=quota)
     array = JobArray.of(asked["array"]) if "array" in asked else None

@@ -142,7 +142,7 @@ QUOTA = {
     "code": "QUOTA_EXCEEDED",
     "message": "Quota 'PREEMPTIBLE_NVIDIA_H100_GPUS' exceeded.  Limit: 8.0 in region us-central1.",
 }
-GRANTED = "1 of 1 requests granted"
+GRANTED = "1 of 1 request granted"
 
 
 class FakeApi:

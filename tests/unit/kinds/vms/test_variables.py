@@ -178,7 +178,9 @@ def test_jupyter_is_on_images_that_have_it(settings: dict[str, str], jupyter: st
     assert next((it for it in software if it.startswith("Jupyter")), "") == jupyter
 
 
-@pytest.mark.parametrize(("asked", "said"), [("yes", "updates while idle"), ("no", "no updates")])
+@pytest.mark.parametrize(
+    ("asked", "said"), [("yes", "OS updates while idle"), ("no", "no OS updates")]
+)
 def test_whether_vms_update_themselves_is_said(asked: str, said: str) -> None:
     spec = cluster.vms(Settings(texts=USUAL | {"os_updates": asked}))
     assert said in contents.of(spec).software

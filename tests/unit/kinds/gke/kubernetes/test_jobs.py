@@ -1,6 +1,7 @@
 import dataclasses
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -162,11 +163,16 @@ def test_a_job_of_tasks_has_ended_well_when_all_its_tasks_have(
 @pytest.mark.parametrize("shape", [run_jobs.JOB_SET, run_jobs.RAY_JOB], ids=lambda it: it.kind)
 def test_nodes_are_asked_for_as_long_as_google_gives(shape: Shape, seconds: int | None) -> None:
     facts = samples.of_example(EXAMPLES.parent / "gke-t4-a100-queued.env.list")
-    made = shape.build(facts, samples.wanted(facts, seconds=seconds))["metadata"]
+    thing = shape.build(facts, samples.wanted(facts, seconds=seconds))
+    made = thing["metadata"]
     asked = int(made["annotations"]["provreq.kueue.x-k8s.io/maxRunDurationSeconds"])
     most = int(made["labels"][kueue.MOST_SECONDS])
     assert most <= asked - 900 <= 604_800 - 900
     assert most == min(seconds or 604_800, 603_900)
+    if shape is run_jobs.JOB_SET:
+        told = re.search(r"name: NODE_STOP_AGE\n +value: '(\d+)'", objects.to_yaml([thing]))
+        assert told
+        assert most <= int(told[1]) <= asked
 
 
 @cases("""

@@ -292,7 +292,7 @@ def test_what_may_go_by_is_tried_again_and_only_what_is_changed_is_told() -> Non
     cluster = Answers(None, TransientError("500 failed calling webhook"), None, QUEUE)
     assert _apply(cluster, QUEUE) == [
         "Kubernetes: the queue (1 of 1 objects changed)",
-        "1 objects, 1 of them changed",
+        "1 object",
     ]
     assert cluster.asked == 2 * ["find LocalQueue", "apply LocalQueue"]
     before = _in_version(QUEUE, "7")

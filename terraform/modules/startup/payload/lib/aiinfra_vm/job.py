@@ -29,6 +29,7 @@ from aiinfra_vm import (
     job_guard,
     job_log,
     job_mounts,
+    job_room,
     jobs,
     notices,
     peers,
@@ -103,6 +104,8 @@ class Runner:
         self._telling = threading.Lock()
         self._is_over = False
         self._doubts: tuple[Doubt, ...] = ()
+        self._went: list[str] = []
+        self._gpu_use: int | None = None
         self._groups = os.getgrouplist(user.pw_name, user.pw_gid) if user else []
 
     def _place(self) -> str:
@@ -144,7 +147,7 @@ class Runner:
         guard = job_guard.Guard.of(self._course, self._node, spec.env, uid, self._pace)
         log = job_log.Log(self._shared, self._prefix, list(values.values()), age=5.0 * self._pace)
         log.hear = guard.hear
-        sink = log.open()
+        sink = self._opened(log)
         noticed = threading.Thread(target=self._tell_running, daemon=True)
 
         def mark(words: str) -> None:
@@ -189,8 +192,16 @@ class Runner:
             # Of a GPU that broke the program can't help it, as of a machine that was lost.
             ran=None if code and gpu_health.broke(began) else ended - began,
             doubts=self._doubts,
+            gpu_use=self._gpu_use,
         )
         return code
+
+    def _opened(self, log: job_log.Log) -> int:
+        """Begin a log, with what has gone to make room; the descriptor to write to."""
+        sink = log.open()
+        for words in self._went:
+            log.mark(words)
+        return sink
 
     def stop(self, *_: object) -> None:
         """The handler of SIGTERM."""
@@ -207,6 +218,8 @@ class Runner:
         folder = self._home / spec.name
         if folder.exists():
             return folder
+        user = Path(self._user.pw_dir) if self._user else self._home
+        self._went = job_room.make(self._home, user, self._shared, self._become)
         draft = self._home / f".{spec.name}"
         shutil.rmtree(draft, ignore_errors=True)
         self._make(draft)
@@ -290,15 +303,16 @@ class Runner:
         """Say what it was told to end for, as the VM may be gone before that, and what is seen."""
         with self._telling:
             if not self._is_over:
-                self._tell(Phase.RUNNING, why=self._attempt.why, doubts=self._doubts)
+                more = {"doubts": self._doubts, "gpu_use": self._gpu_use}
+                self._tell(Phase.RUNNING, why=self._attempt.why, **more)
 
     def _look_after(self, guard: job_guard.Guard) -> None:
-        """Say what looks wrong with the program, and when it no longer does."""
+        """Say what looks wrong with the program, until it no longer does, and what its GPUs do."""
         while not self._attempt.why and not self._is_over:
             time.sleep(_LOOK_LATER * self._pace)
-            found = guard.look()
-            if found != self._doubts:
-                self._doubts = found
+            found = guard.look(), guard.gpu_use
+            if found != (self._doubts, self._gpu_use):
+                self._doubts, self._gpu_use = found
                 self._tell_running()
 
     def _watch(self) -> None:
@@ -360,7 +374,10 @@ class Runner:
         told = Report(course.attempt, node.instance_id, phase, **more)
         name = jobs.report_of(course.name, self._teller())
         with contextlib.suppress(Refused):
-            self._tried(lambda: self._shared.write(name, told.document()))
+            self._tried(lambda: self._put(name, told))
+
+    def _put(self, name: str, told: Report) -> None:
+        self._shared.write(name, told.document())
 
 
 def _forget() -> None:

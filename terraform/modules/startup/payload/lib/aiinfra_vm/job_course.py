@@ -153,7 +153,8 @@ def running(course: Course, spec: Spec, now: float) -> Course:
     """The course from when all have begun."""
     began = now if course.began is None else course.began
     ends = None if spec.seconds is None else began + spec.seconds
-    return to(course, State.RUNNING, now)._replace(began=began, ends=ends, failure=None)
+    course = to(course, State.RUNNING, now)
+    return course._replace(began=began, ends=ends, failure=None, gpu_use=None)
 
 
 def _running(
@@ -176,6 +177,9 @@ def _running(
         return to(course, State.STOPPING, now, failure=_loss(gone[0], told))
     if len(ended) == len(course.nodes):
         return to(course, State.SUCCEEDED, now)
+    used = [it.gpu_use for it in told.values() if it.gpu_use is not None]
+    if used:
+        course = course._replace(gpu_use=round(sum(used) / len(used)))
     return _doubted(course, told)
 
 

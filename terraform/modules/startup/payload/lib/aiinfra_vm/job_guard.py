@@ -2,7 +2,7 @@
 
 A launcher that reads other variables trains on each machine alone, a PyTorch that sees no GPU
 trains on processors, an NCCL that has lost its plugin goes by sockets: all of them end with 0,
-hours later. What is seen is told, and ends nothing.
+hours later. What is seen is told, and ends nothing. So is how busy its GPUs are.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import socket
 import struct
 import subprocess
 import time
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Collection, Iterator, Mapping
 
@@ -28,6 +29,8 @@ _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 _ESTABLISHED = "01"
 _MAPPED = "0000000000000000FFFF0000"  # the beginning of an IPv4 address among those of IPv6
 _AGAIN = 60.0  # seconds between two questions to the driver, which cost about one of a processor
+_MINUTES = 10  # of which the use of GPUs is told
+_STEP = 5  # percent of it that are told, as each change is written for all VMs to see
 _SECONDS = 10.0  # that nvidia-smi may take: where the driver hangs, other looks say so
 # NCCL 2.21 to 2.32 says the first where NCCL_DEBUG is INFO (init.cc; read 2026-11-29); with a
 # plugin it names that: "gIB", "FasTrak". The others are of those that log the subsystem NET alone.
@@ -63,8 +66,11 @@ class Guard:
         self._rest = b""
         self._installs = False
         self._since = time.monotonic()
-        self._asked = float("-inf")
+        self._asked = self._asked_use = float("-inf")
         self._found: set[Doubt] = set()
+        self._has_gpus = has_gpus
+        self._used: deque[float] = deque(maxlen=_MINUTES)
+        self.gpu_use: int | None = None
 
     @classmethod
     def of(
@@ -114,7 +120,25 @@ class Guard:
                 self._settled(Doubt.NO_GPU)
             elif used is False:
                 self._found.add(Doubt.NO_GPU)
+        if self._has_gpus and ran >= self._asked_use + _AGAIN:
+            self._asked_use = ran
+            self._measure()
         return tuple(it for it in Doubt if it in self._found)
+
+    def _measure(self) -> None:
+        """Ask the driver for the share of the last second in which GPUs had work, and keep it."""
+        command = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
+        try:
+            done = programs.ask(command, _SECONDS)
+        except (OSError, subprocess.SubprocessError):
+            return
+        each = [int(it) for it in done.stdout.split() if it.isdigit()]
+        if done.returncode or not each:  # of one that is divided it says none
+            return
+        self._used.append(sum(each) / len(each))
+        mean = round(sum(self._used) / len(self._used))
+        if self.gpu_use is None or abs(mean - self.gpu_use) >= _STEP:
+            self.gpu_use = mean
 
     def _settled(self, what: Doubt) -> None:
         self._watched.discard(what)

@@ -161,6 +161,8 @@ class Course(NamedTuple):
     events: tuple[str, ...] = ()  # what has happened to it, a line each
     # of an array, how many are waiting, running, succeeded, failed, cancelled; None for no array
     tasks: Mapping[str, int] | None = None
+    # how busy its GPUs were within the last ten minutes, in percent; None if not known
+    gpu_use: int | None = None
 
     def node(self, name: str, instance_id: str) -> Node | None:
         """A VM's part; None for a VM that has none."""
@@ -214,6 +216,7 @@ class Report(NamedTuple):
     # how many seconds the program has run; None if it has not, or if a GPU broke meanwhile
     ran: float | None = None
     doubts: tuple[Doubt, ...] = ()
+    gpu_use: int | None = None  # how busy this VM's GPUs were, as a course has it
 
     @property
     def is_over(self) -> bool:
@@ -296,6 +299,7 @@ def course(text: bytes) -> Course:
         None if failure is None else _failure(failure),
         tuple(str(event) for event in found.get("events") or ()),
         None if found.get("tasks") is None else _tasks(found["tasks"]),
+        _percent(found),
     )
 
 
@@ -321,7 +325,13 @@ def report(text: bytes) -> Report:
         roster.whole(found.get("size", 0), 0, 2**53),
         _moment(found.get("ran")),
         tuple(it for it in Doubt if it.value in (found.get("doubts") or ())),
+        _percent(found),
     )
+
+
+def _percent(found: Mapping[str, Any]) -> int | None:
+    use = found.get("gpu_use")
+    return None if use is None else roster.whole(use, 0, 100)
 
 
 def _object(text: bytes) -> dict[str, Any]:

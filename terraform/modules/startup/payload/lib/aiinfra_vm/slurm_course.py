@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
 
 from aiinfra_vm import job_course, jobs
 from aiinfra_vm.jobs import Course, Failure, Node, State
-from aiinfra_vm.slurm_queue import SHORTEST
+from aiinfra_vm.slurm_queue import SHORTEST, SIGNALLED
 
 if TYPE_CHECKING:
     from aiinfra_vm.jobs import Report, Spec
@@ -62,12 +62,14 @@ def follow(
         turn = _whole(course, spec, own, reports, world, cancelled=cancelled)
     else:
         turn = _array(course, spec, own, reports, world, cancelled=cancelled)
-    wanted = turn.course.attempt + (turn.course.state is State.WAITING)
-    late = world.now - turn.course.since > _ENDING
+    after = turn.course
+    wanted = after.attempt + (after.state is State.WAITING)
+    # One that is over may still be on its way out; of an attempt that failed, a VM may be lost.
+    is_late = not after.state.is_over or world.now - after.since > _ENDING
     stale = [
         it.number
         for it in own
-        if not it.is_over and late and (it.attempt != wanted or turn.course.state.is_over)
+        if not it.is_over and is_late and (it.attempt != wanted or after.state.is_over)
     ]
     short = () if spec.seconds else (it.number for it in own if _is_short(it))
     cancel = dict.fromkeys((*turn.cancel, *stale))
@@ -101,7 +103,9 @@ def _whole(  # noqa: PLR0913 - all that is known
         course = course._replace(nodes=_nodes(entry, world.known))
     told = job_course.of_attempt(course, reports)
     ended = [it for it in told.values() if it.is_over]
-    if entry is None and course.state is not State.STOPPING and len(ended) < len(course.nodes):
+    # What Slurm does not know, it ends.
+    lost = len([it for it in ended if it.why != SIGNALLED]) < len(course.nodes)
+    if entry is None and course.state is not State.STOPPING and lost:
         what = f"Slurm has lost attempt {course.attempt} with its head: it is begun again"
         return Turn(job_course.event(job_course.to(course, State.WAITING, now), what))
     if course.state is State.PREPARING and not told and entry and entry.state in _UNABLE:
@@ -338,7 +342,7 @@ class _Tasks:
         """Whether a task has failed in this attempt; one that Slurm has lost has not."""
         found, entry = self._told.get(index), self._by_index.get(index)
         if found is not None and found.attempt == self.attempt and found.is_over:
-            return not found.is_good
+            return not found.is_good and (bool(self.entries) or found.why != SIGNALLED)
         if entry is None or not entry.is_over or not entry.nodes or entry.state == "CANCELLED":
             return False
         return found is None or not found.is_good

@@ -35,6 +35,8 @@ _OVER = frozenset({
 # Slurm keeps what it has refused for a while, as if it had failed.
 _REFUSED = frozenset({"BadConstraints", "PartitionConfig", "PartitionNodeLimit"})
 _NEVER = ("JobHeldUser", "JobHeldAdmin", "DependencyNeverSatisfied", *sorted(_REFUSED))
+SIGNALLED = "Slurm has ended it (scancel, or its --time), or the VM goes down"
+"""Why a program ended that Slurm has signalled, and the head has said nothing of."""
 SHORTEST = 30
 """Minutes that VMs have to have left for a job without a limit, where they end some day."""
 

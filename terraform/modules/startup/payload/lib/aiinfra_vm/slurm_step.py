@@ -24,9 +24,8 @@ from aiinfra_vm.jobs import Course, Node, Phase, State
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from aiinfra_vm.jobs import Spec
+    from aiinfra_vm.jobs import Report, Spec
 
-_SIGNALLED = "Slurm has ended it (scancel, or its --time), or the VM goes down"
 _KILL = 100.0  # seconds from Slurm's SIGTERM to SIGKILL: after 120, its own would hit this, too
 _HOME = ".home"
 
@@ -62,7 +61,7 @@ class Step(job.Runner):
         state = self._state()
         self._told = state is not State.RUNNING
         ended = self._course.why or "another VM of the job failed"
-        self._attempt.notice(ended if self._told else _SIGNALLED)
+        self._attempt.notice(ended if self._told else slurm_queue.SIGNALLED)
         time.sleep(_KILL * self._pace)
         self._attempt.kill()
 
@@ -130,6 +129,18 @@ class Step(job.Runner):
     def _tell(self, phase: Phase, **more: Any) -> None:
         if phase is not Phase.READY:  # it runs in a moment
             super()._tell(phase, **more)
+
+    def _put(self, name: str, told: Report) -> None:
+        """Write it, unless a later attempt has: this one may end when that has begun."""
+        found = self._shared.read(name)
+        before = None
+        if found is not None:
+            with contextlib.suppress(ValueError):  # somebody has spoiled it
+                before = jobs.report(found[0])
+        if before is None or before.attempt <= told.attempt:
+            over = found[1] if found else storage.NOTHING
+            if self._shared.write(name, told.document(), over=over) is None:
+                raise OSError("another has written there meanwhile")
 
 
 def part(name: str, attempt: int, of: Mapping[str, str]) -> tuple[Course, Node]:
