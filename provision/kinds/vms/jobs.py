@@ -54,6 +54,8 @@ _SENT: Final = "others run it, by Ray's own means; `ray job logs` on a VM has wh
 _QUEUED: Final = "{} sent it to Slurm; `scontrol show job {}` on a VM says all of it"
 _LONGEST: Final = 1e9
 """Seconds; no task runs for longer, whatever a program on its VM says."""
+_MOMENT: Final = 2.0
+"""Seconds of cloud time for which a job that was not over is taken for that."""
 _LIVE: Final = frozenset(it for it in JobState if not it.is_over)
 _UNHEARD: Final = (
     "the VMs have not taken note of it yet; those that have powered themselves off (IDLE_TIMEOUT)"
@@ -117,6 +119,7 @@ class VmJobs(Jobs):
         self._folder, self._clock = folder, clock
         self._lost, self._machine = lost, functools.cache(machine)
         self._jobs = JobFolder(folder, "vms", clock)
+        self._ends: dict[str, tuple[float, bool]] = {}
 
     def needs(self, spec: JobSpec) -> Needs | None:
         """Its VMs or parts of them, which are there, and what of the cluster's cost is its own."""
@@ -179,7 +182,8 @@ class VmJobs(Jobs):
             return self._job(name, asked, {"why": lost})
         names = [] if is_known else self._order()
         earlier = names[: names.index(name)] if name in names else []
-        before = [it for it in earlier if not self._is_over(it)]
+        # In a list, each job asks that of all before it.
+        before = [it for it in earlier if not self._is_over(it, _MOMENT)]
         # Slurm's jobs run side by side: what one waits for stands in its course.
         first = f"{before[0]} is before it" if before and not self._is("slurm") else _UNHEARD
         return self._job(name, asked, course or {"why": first}, place=len(before))
@@ -314,9 +318,14 @@ class VmJobs(Jobs):
 
         self._folder.change(INDEX, changed, "application/json")
 
-    def _is_over(self, name: str) -> bool:
-        course = self._folder.read(_COURSE, name)
-        return course is not None and course.get("state") not in _LIVE
+    def _is_over(self, name: str, age: float = 0.0) -> bool:
+        """Whether nothing follows, by what was read of it so many seconds ago at most."""
+        read, is_over = self._ends.get(name, (0.0, False))
+        if not is_over and self._clock.since(read) >= age:
+            course = self._folder.read(_COURSE, name)
+            is_over = course is not None and course.get("state") not in _LIVE
+            self._ends[name] = self._clock.now(), is_over
+        return is_over
 
     def _order(self) -> list[str]:
         return [it["name"] for it in self._folder.read(INDEX) or ()]
