@@ -115,10 +115,6 @@ until [[ -e /srv/shared/go ]]; do sleep 0.1; done
 """
 
 
-@pytest.mark.slow(
-    sibling="tests/unit/vm/test_slurm_jobs.py"
-    "::test_it_asks_for_whole_vms_or_for_parts_and_for_whole_minutes"
-)
 def test_jobs_run_side_by_side_in_whole_vms_and_in_parts(jobs: Jobs) -> None:
     jobs.ask("whole-1", "bash", "-c", MEETS, "-", "whole", "part", nodes=2)
     jobs.ask("part-1", "bash", "-c", MEETS, "-", "part", "whole", nodes=1, gpus=2)
@@ -128,10 +124,6 @@ def test_jobs_run_side_by_side_in_whole_vms_and_in_parts(jobs: Jobs) -> None:
         assert says in jobs.log(name)
 
 
-@pytest.mark.slow(
-    sibling="tests/unit/vm/test_slurm_jobs.py"
-    "::test_each_job_has_a_user_of_its_own_and_the_same_for_each_attempt"
-)
 def test_a_job_beside_another_reads_neither_its_environment_nor_its_files(jobs: Jobs) -> None:
     env = {"HF_TOKEN": "private-of-another"}
     words = ("-", "secret", "intruder-is-through")
@@ -150,10 +142,6 @@ def test_a_job_beside_another_reads_neither_its_environment_nor_its_files(jobs: 
     assert "Permission denied" in jobs.log(twin)
 
 
-@pytest.mark.slow(
-    sibling="tests/unit/vm/test_slurm_course.py"
-    "::test_an_array_counts_its_tasks_and_begins_again_those_that_failed"
-)
 def test_an_array_has_all_gpus_and_begins_again_what_failed(jobs: Jobs) -> None:
     tasks = jobs.slurm.group.shared / "tasks"
     tasks.mkdir()
@@ -170,10 +158,6 @@ def test_an_array_has_all_gpus_and_begins_again_what_failed(jobs: Jobs) -> None:
     assert len(places) == len(NAMES) * GPUS, places
 
 
-@pytest.mark.slow(
-    sibling="tests/unit/vm/test_slurm_course.py"
-    "::test_one_without_a_limit_that_slurm_has_given_one_gets_none_again"
-)
 def test_a_job_without_a_limit_begins_before_its_vms_end_and_one_that_can_not_end_waits(
     jobs: Jobs,
 ) -> None:
@@ -196,10 +180,6 @@ def test_a_job_without_a_limit_begins_before_its_vms_end_and_one_that_can_not_en
     assert jobs.over("hour-1")["state"] == "succeeded"
 
 
-@pytest.mark.slow(
-    sibling="tests/unit/vm/test_slurm_course.py"
-    "::test_an_attempt_that_slurm_lost_with_its_head_is_begun_again_and_is_no_failure"
-)
 def test_a_copy_that_is_older_than_a_job_begins_it_once_more_and_drains_no_vm(jobs: Jobs) -> None:
     # The head's own VM is out of it, as its slurmd knows of no other head until the end.
     head = jobs.slurm.head()
@@ -225,10 +205,6 @@ def test_a_copy_that_is_older_than_a_job_begins_it_once_more_and_drains_no_vm(jo
     jobs.slurm.wait_for_nodes()
 
 
-@pytest.mark.slow(
-    sibling="tests/startup/test_slurm_step.py"
-    "::test_the_head_ends_it_by_its_course_and_slurm_by_a_signal"
-)
 def test_a_job_is_cancelled_and_its_vms_are_free_and_others_jobs_are_told(jobs: Jobs) -> None:
     jobs.slurm.run("sbatch --gpus=1 --output=/dev/null --job-name=mine --wrap='sleep 300'")
     jobs.ask("long-1", "bash", "-c", "trap 'echo saved; exit' TERM; sleep 300 & wait", nodes=1)
@@ -256,10 +232,6 @@ def test_a_job_is_cancelled_and_its_vms_are_free_and_others_jobs_are_told(jobs: 
     assert jobs.over("late-1")["state"] == "succeeded"
 
 
-@pytest.mark.slow(
-    sibling="tests/unit/vm/test_slurm_course.py"
-    "::test_a_vm_that_is_lost_is_named_and_no_program_is_to_blame"
-)
 def test_a_vm_that_is_lost_is_named_and_its_job_begins_again_on_the_others(jobs: Jobs) -> None:
     jobs.ask("lost-1", "bash", "-c", AGAIN.replace("/go", "/goes-on"), nodes=2, restarts=1)
     jobs.when("lost-1", "running")
