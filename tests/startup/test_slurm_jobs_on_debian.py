@@ -86,7 +86,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
 
 # They run at once if each sees the other.
 MEETS = """\
-echo "$NODE_RANK of $NNODES x $NPROC_PER_NODE"
+echo "$NODE_RANK of $NNODES x $NPROC_PER_NODE on $(hostname)"
 touch /srv/shared/$1
 for _ in $(seq 600); do [[ -e /srv/shared/$2 ]] && exit; sleep 0.1; done
 exit 7
@@ -113,6 +113,16 @@ AGAIN = """\
 echo "attempt $JOB_ATTEMPT" >>/srv/shared/again
 until [[ -e /srv/shared/go ]]; do sleep 0.1; done
 """
+# As if VMs had been made with a MAX_RUN_DURATION; their uptime is this machine's.
+_ENDS = """\
+sed --in-place "s/\\"max_run_seconds\\": null/\\"max_run_seconds\\": \
+$(($(cut --delimiter=. --fields=1 /proc/uptime) + {seconds}))/" /opt/aiinfra/config.json
+grep --quiet 'max_run_seconds": [1-9]' /opt/aiinfra/config.json
+systemctl restart aiinfra-agent
+"""
+_ENDS_NEVER = """\
+sed --in-place 's/"max_run_seconds": [0-9]*/"max_run_seconds": null/' /opt/aiinfra/config.json
+systemctl restart aiinfra-agent"""
 
 
 def test_jobs_run_side_by_side_in_whole_vms_and_in_parts(jobs: Jobs) -> None:
@@ -121,7 +131,8 @@ def test_jobs_run_side_by_side_in_whole_vms_and_in_parts(jobs: Jobs) -> None:
     for name, says in (("whole-1", "0 of 2 x 4"), ("part-1", "0 of 1 x 2")):
         course = jobs.over(name)
         assert course["state"] == "succeeded", (course, jobs.log(name))
-        assert says in jobs.log(name)
+        # Slurm's order of ranks is neither that of names nor that of squeue.
+        assert f"{says} on {course['nodes'][0]['name']}" in jobs.log(name)
 
 
 def test_a_job_beside_another_reads_neither_its_environment_nor_its_files(jobs: Jobs) -> None:
@@ -161,11 +172,9 @@ def test_an_array_has_all_gpus_and_begins_again_what_failed(jobs: Jobs) -> None:
 def test_a_job_without_a_limit_begins_before_its_vms_end_and_one_that_can_not_end_waits(
     jobs: Jobs,
 ) -> None:
-    reserves = "; ".join(
-        f"slurm_queue.reserve('{name}', {time.time() + 3000:.0f})" for name in NAMES
-    )
-    python = "PYTHONPATH=/opt/aiinfra/lib python3 -S -c"
-    jobs.slurm.run(f'{python} "from aiinfra_vm import slurm_queue; {reserves}; {reserves}"')
+    for name in NAMES:
+        jobs.slurm.run(_ENDS.format(seconds=3000), on=name)
+    jobs.slurm.until(lambda: jobs.slurm.run("scontrol show res").count("=ends-train-vm-") == 3)
     jobs.ask("hour-1", "true", nodes=1, seconds=3600)
     jobs.ask("endless-1", "bash", "-c", "until [[ -e /srv/shared/ends ]]; do sleep 0.1; done")
     jobs.when("endless-1", "running")
@@ -176,7 +185,7 @@ def test_a_job_without_a_limit_begins_before_its_vms_end_and_one_that_can_not_en
     why = "its VMs end before it would"
     jobs.slurm.until(lambda: jobs.course("hour-1")["why"].startswith(why))
     for name in NAMES:
-        jobs.slurm.run(f"scontrol delete reservation=ends-{name}")
+        jobs.slurm.run(f"{_ENDS_NEVER}; scontrol delete reservation=ends-{name}", on=name)
     assert jobs.over("hour-1")["state"] == "succeeded"
 
 

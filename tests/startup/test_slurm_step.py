@@ -10,15 +10,18 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiinfra_vm import agent, notices, slurm_queue, storage
+from aiinfra_vm.members import Member
 
 from tests.startup.metadata_server import MetadataServer
-from tests.startup.test_agents import BUCKET, FOLDER, State, state
+from tests.startup.test_agents import BUCKET, FOLDER, PACE, State, state
 from tests.startup.test_jobs import World
 from tests.waiting import until
 
@@ -145,6 +148,36 @@ def test_the_head_ends_it_by_its_course_and_slurm_by_a_signal(steps: Steps) -> N
     steps.say("long-1", state="succeeded", attempt=4)
     assert step.wait() == 143
     assert told["why"].startswith("Slurm has ended it")
+
+
+def test_the_agent_of_a_vm_with_slurm_begins_no_job_and_says_when_the_vm_ends(
+    steps: Steps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[str, float]] = []
+    monkeypatch.setattr(notices, "run_ends", lambda: 2e9)
+    monkeypatch.setattr(notices, "watch", lambda *_: None)
+    monkeypatch.setattr(slurm_queue, "reserve", lambda *what: told.append(what))
+    member = Member("vm-1", "11", "127.0.0.1", "b007")
+    shared, wanted = (storage.Folder(BUCKET, f"{FOLDER}/{it}") for it in ("vms", "jobs"))
+    config = {"slurm": {"partition": "g2"}, "gpus": {"count": 2}}
+    made = agent.Agent(shared, wanted, member, config, PACE, tmp_path)
+    assert not made._is_job_wanted()
+    steps.world.state.write("vms/group.json", {"instance_count": 1})
+    steps.world.submit("train-1", "true")
+    thread = threading.Thread(target=made.run, daemon=True)
+    thread.start()
+    until(lambda: told and steps.world.state.read("vms/roster.json"))
+    time.sleep(0.5)
+    assert told == [("vm-1", 2e9)]
+    assert steps.world.state.read("vms/job.json") is None
+    # What IDLE_TIMEOUT asks: a job that is not over keeps the VMs, in Slurm's queue or not.
+    assert made._is_job_wanted()
+    steps.say("train-1", state="waiting")
+    assert made._is_job_wanted()
+    steps.say("train-1", state="succeeded")
+    assert not made._is_job_wanted()
+    made.stop()
+    thread.join(10)
 
 
 def test_each_task_has_its_own_time_and_what_takes_root_is_refused(steps: Steps) -> None:

@@ -85,10 +85,17 @@ def test_one_that_is_in_no_queue_is_put_there_and_one_that_is_there_is_not() -> 
     assert turn.course.why == "it waits for GPUs that are in use"
 
 
-def test_it_has_the_ranks_of_slurms_order_and_runs_when_all_have_begun() -> None:
+def test_it_runs_when_all_have_begun_with_the_ranks_that_they_tell() -> None:
     story = _Story().runs()
     ranks = [(it.rank, it.name, it.instance_id, it.address) for it in story.course.nodes]
     assert ranks == [(0, "vm-2", "12", "10.0.0.2"), (1, "vm-0", "10", "10.0.0.0")]
+    story.say(0, Phase.RUNNING, rank=0)
+    story.goes_on(_entry("RUNNING"))
+    assert [(it.rank, it.name) for it in story.course.nodes] == [(0, "vm-0"), (1, "vm-2")]
+    for spoiled in (0, 7):
+        story.say(2, Phase.RUNNING, rank=spoiled)
+        story.goes_on(_entry("RUNNING"))
+        assert [(it.rank, it.name) for it in story.course.nodes] == [(0, "vm-0"), (1, "vm-2")]
     for rank in (0, 2):
         story.say(rank, Phase.ENDED, code=0)
     assert story.state(_entry("COMPLETED")) is State.SUCCEEDED

@@ -33,6 +33,7 @@ class Folder:
     def __init__(self) -> None:
         self.objects: dict[str, tuple[bytes, storage.Version]] = {}
         self.written: list[str] = []
+        self.listed = 0
 
     def put(self, name: str, document: Any) -> None:
         text = document if isinstance(document, bytes) else storage.encoded(document)
@@ -56,6 +57,7 @@ class Folder:
         return self.objects[name][1]
 
     def list(self, prefix: str) -> Any:
+        self.listed += 1
         return [it for name, (_, it) in self.objects.items() if name.startswith(prefix)]
 
 
@@ -184,6 +186,26 @@ def test_a_course_is_written_only_when_it_has_changed_and_over_nobodys_newer_one
     assert world.course("train-1").why == "of another head"
     world.head.tend()
     assert world.course("train-1").why == "it begins again in a moment"
+
+
+def test_what_vms_say_is_looked_at_seldom_but_never_late(world: World) -> None:
+    world.ask("train-1", nodes=1)
+    entry = Entry("7", "aiinfra-job-01", "train-1", "PENDING", job="train-1", attempt=1)
+    world.queue.entries = [entry]
+    for _ in range(3):
+        world.head.tend()
+    assert world.shared.listed == 1
+    world.queue.entries = [entry._replace(state="RUNNING", nodes=("vm-1",))]
+    report = {"attempt": 1, "instance_id": "11", "phase": "running"}
+    world.shared.put("jobs/train-1/nodes/vm-1.json", report)
+    for _ in range(4):
+        world.head.tend()
+    assert world.course("train-1").state is jobs.State.RUNNING
+    assert world.shared.listed <= 3
+    world.shared.put("jobs/train-1/nodes/vm-1.json", report | {"phase": "ended", "code": 0})
+    world.queue.entries = [entry._replace(state="COMPLETED", nodes=("vm-1",))]
+    world.head.tend()
+    assert world.course("train-1").state is jobs.State.SUCCEEDED
 
 
 def test_a_head_that_knows_nothing_finds_the_jobs_in_the_queue(world: World) -> None:

@@ -108,8 +108,13 @@ class Reports:
         self._shared = shared
         self._known: dict[str, dict[str, tuple[int, Report | None]]] = {}
 
-    def of(self, name: str) -> dict[str, Report]:
-        """Those of a job, by VM or by task."""
+    def of(self, name: str, *, again: bool = True) -> dict[str, Report]:
+        """Those of a job, by VM or by task; as they were (not `again`), if that is known."""
+        if again or name not in self._known:
+            self._look(name)
+        return {own: it for own, (_, it) in self._known[name].items() if it is not None}
+
+    def _look(self, name: str) -> None:
         prefix = jobs.reports_of(name)
         known = self._known.get(name, {})
         listed = {it.name[len(prefix) : -len(".json")]: it for it in self._shared.list(prefix)}
@@ -120,7 +125,6 @@ class Reports:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             read = dict(zip(unread, pool.map(lambda own: self._read(listed[own]), unread)))
         self._known[name] = {own: known[own] if own in same else read[own] for own in listed}
-        return {own: it for own, (_, it) in self._known[name].items() if it is not None}
 
     def forget(self, name: str) -> None:
         """Keep nothing of a job that is over."""

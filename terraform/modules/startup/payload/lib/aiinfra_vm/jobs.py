@@ -217,6 +217,8 @@ class Report(NamedTuple):
     ran: float | None = None
     doubts: tuple[Doubt, ...] = ()
     gpu_use: int | None = None  # how busy this VM's GPUs were, as a course has it
+    # its rank, where Slurm gives them out: in an order that squeue does not show
+    rank: int | None = None
 
     @property
     def is_over(self) -> bool:
@@ -326,6 +328,7 @@ def report(text: bytes) -> Report:
         _moment(found.get("ran")),
         tuple(it for it in Doubt if it.value in (found.get("doubts") or ())),
         _percent(found),
+        rank=None if found.get("rank") is None else roster.whole(found["rank"], 0, 10_000),
     )
 
 

@@ -104,6 +104,7 @@ def _whole(  # noqa: PLR0913 - all that is known
     if entry is not None and entry.nodes and course.state is State.PREPARING:
         course = course._replace(nodes=_nodes(entry, world.known))
     told = job_course.of_attempt(course, reports)
+    course = course._replace(nodes=_ranked(course.nodes, told))
     ended = [it for it in told.values() if it.is_over]
     # What Slurm does not know, it ends.
     lost = len([it for it in ended if it.why != SIGNALLED]) < len(course.nodes)
@@ -160,6 +161,17 @@ def _nodes(entry: Entry, known: Roster) -> tuple[Node, ...]:
         else Node(rank, name, "0", "0.0.0.0")  # noqa: S104 - no address
         for rank, name, seat in seats
     )
+
+
+def _ranked(nodes: tuple[Node, ...], told: Mapping[str, Report]) -> tuple[Node, ...]:
+    """The VMs by the ranks that they have told: squeue has them in another order."""
+    ranks = {name: it.rank for name, it in told.items() if it.rank is not None}
+    free = iter(sorted(set(range(len(nodes))) - set(ranks.values())))
+    # Of two that tell the same one is wrong: a program on a VM may write what it likes.
+    if len(set(ranks.values())) < len(ranks) or not all(it < len(nodes) for it in ranks.values()):
+        return nodes
+    found = (it._replace(rank=ranks[it.name] if it.name in ranks else next(free)) for it in nodes)
+    return tuple(sorted(found, key=lambda it: it.rank))
 
 
 def _asked_for(  # noqa: PLR0913 - as above

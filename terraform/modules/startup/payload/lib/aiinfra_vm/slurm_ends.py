@@ -9,13 +9,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from aiinfra_vm import notices, slurm_queue
+from aiinfra_vm import notices, slurm_conf, slurm_queue
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-DRAINED = "aiinfra: "
-"""How the reason of a VM begins that was drained: it is over when its VM joins again."""
 _EVERY = 60.0  # seconds until Slurm is told again: a head that lost its state knows of none
 
 
@@ -49,7 +47,7 @@ class Ends:
         """
         if self._why != self._told or (self._why and time.monotonic() >= self._due):
             why = self._why
-            self._queue.drain(self._vm, f"{DRAINED}{why}")
+            self._queue.drain(self._vm, f"{slurm_conf.OURS}{why}")
             self._told = why
         if time.monotonic() >= self._due:
             if self._ends is not None:

@@ -15,14 +15,17 @@ from typing import TYPE_CHECKING, Iterable
 
 from aiinfra_vm import configuration, jobs, roster, slurm_course, slurm_queue, storage
 from aiinfra_vm.job_leader import Reports, asked_for, parsed
-from aiinfra_vm.jobs import Course, Spec
+from aiinfra_vm.jobs import Course, Spec, State
 from aiinfra_vm.slurm_course import Turn, World
 from aiinfra_vm.slurm_queue import Entry, Request
 
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from aiinfra_vm.jobs import Report
+
 _AGAIN = 30.0  # seconds until Slurm is asked again for a job that it has refused
+_LOOK = 5.0  # seconds between looks at what the VMs say of a job that runs
 _MORE = 5
 """Minutes that Slurm gives a job beyond its --time, which its runner keeps to the second: to
 unpack its folder before, and to save and to tell of its end after."""
@@ -51,6 +54,7 @@ class SlurmJobs:
         self._reports = Reports(shared)
         self._written: dict[str, tuple[bytes, storage.Version]] = {}
         self._courses: dict[str, Course] = {}
+        self._looked: dict[str, float] = {}
         self._refused: dict[str, tuple[float, str]] = {}
 
     def tend(self) -> None:
@@ -90,7 +94,7 @@ class SlurmJobs:
         if isinstance(spec, Course):
             self._write(spec)
             return
-        reports = {} if course.state.is_over else self._reports.of(name)
+        reports = {} if course.state.is_over else self._told(course, world)
         turn = slurm_course.follow(course, spec, reports, world, cancelled=cancelled)
         if turn.submit:
             turn = turn._replace(course=self._submitted(turn, spec, world))
@@ -99,6 +103,21 @@ class SlurmJobs:
         self._queue.cancel(turn.cancel)
         for number in turn.lengthen:
             self._queue.lengthen(number)
+
+    def _told(self, course: Course, world: World) -> dict[str, Report]:
+        """What the VMs say of a job: each look is a list that is paid for."""
+        own = [it for it in world.queue if it.job == course.name]
+        later = [it for it in own if it.attempt > course.attempt]
+        waits = course.state is State.WAITING and later and all(it.is_pending for it in later)
+        runs = course.state is State.RUNNING and any(
+            it.attempt == course.attempt and not it.is_over for it in own
+        )
+        is_due = world.now >= self._looked.get(course.name, 0.0) + _LOOK
+        # Not late where Slurm says that it is over: who has told of no end by then was lost.
+        again = not waits and (is_due or not runs)
+        if again:
+            self._looked[course.name] = world.now
+        return self._reports.of(course.name, again=again)
 
     def _cancel(self, entries: Iterable[Entry]) -> None:
         self._queue.cancel(it.number for it in entries)

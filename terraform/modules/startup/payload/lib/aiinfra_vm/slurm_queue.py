@@ -56,7 +56,7 @@ class Entry(NamedTuple):
     job: str = ""  # the name that it has for Run; "" for a job of others
     attempt: int = 0  # the attempt that Run has it for
     reason: str = ""  # why it waits, in Slurm's words
-    nodes: tuple[str, ...] = ()  # the VMs that it has, by rank
+    nodes: tuple[str, ...] = ()  # the VMs that it has, not by rank
     wants: int = 1  # how many it wants
     gpus: int = 0  # how many GPUs it asks for, of all of its VMs
     limit: str = ""  # how long it may run, as Slurm writes it

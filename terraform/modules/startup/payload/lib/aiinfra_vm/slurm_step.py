@@ -128,7 +128,7 @@ class Step(job.Runner):
 
     def _tell(self, phase: Phase, **more: Any) -> None:
         if phase is not Phase.READY:  # it runs in a moment
-            super()._tell(phase, **more)
+            super()._tell(phase, rank=self._node.rank, **more)
 
     def _put(self, name: str, told: Report) -> None:
         """Write it, unless a later attempt has: this one may end when that has begun."""
