@@ -90,15 +90,23 @@ def bootstrap(root: Path, release: str, packages: Iterable[str]) -> None:
     _tell(["unshare", "--mount", "debootstrap", "--variant=minbase", *more, release, str(root)])
 
 
-def run_in(root: Path, script: str, folder: Path | None = None, layer: Path | None = None) -> None:
+def run_in(
+    root: Path,
+    script: str,
+    folder: Path | None = None,
+    layer: Path | None = None,
+    above: Sequence[Path] = (),
+) -> None:
     """Run a shell script in a root file system, as root of the machine and with its network.
 
     `layer`: gets in `disk` what the script writes, if given; else the root file system does.
+    `above`: with a layer, those that are between it and the root, the lowest first.
 
     Raises:
         NoDebianError: The script has failed.
     """
-    given = [str(root), script, str(folder or ""), str(layer or "")]
+    lower = ":".join(map(str, (*reversed(above), root)))
+    given = [lower, script, str(folder or ""), str(layer or "")]
     _tell([*_INSIDE, "bash", "-euc", _ENTER, "enter", *given])
 
 

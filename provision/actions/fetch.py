@@ -45,7 +45,7 @@ _CHANGED: Final = 1
 # it all.
 _LINE: Final = f"""\
 all() {{{{ if sudo -n true 2>/dev/null; then sudo -n "$@"; else "$@"; fi; }}}}
-test -d {{folder}} || exit {_NO_FOLDER}
+test -d {{folder}} || {{{{ cat {{folder}}.gone >&2 2>/dev/null; exit {_NO_FOLDER}; }}}}
 at={{folder}}/{{path}}
 all test -e "$at" || all test -L "$at" || {{{{ all ls -Aq {{folder}} >&2; exit {_NO_PATH}; }}}}
 all tar -C {{folder}} -cf - {{path}}
@@ -225,7 +225,8 @@ def _judged(
         raise ClusterError(
             f"{way.where} has no folder of {job.name} any more",
             code=Code.MACHINES_GONE,
-            why="the disk is another one, or somebody has removed it",
+            why="if the VM removed it for lack of room, it says so above; else the disk is another"
+            " one, or somebody has removed it",
             fix=job_folder.TO_A_MOUNT,
         )
     if code == _NO_PATH:

@@ -98,9 +98,13 @@ _ALONE: Final[Mapping[str, tuple[str, str]]] = {
         f"torchrun SCRIPT, which runs its programs as well; or bash -c '{_MEET}'",
     ),
     "deepspeed": (r"--node.rank(=.*)?", "torchrun SCRIPT, with --deepspeed where it was"),
+    # Without this one it calls torchrun --standalone (torchtune 0.6.1, _cli/run.py, 2026-11-29).
     "tune run": (
-        r"--nnodes(=.*)?",
-        "bash -c 'tune run --nnodes $NNODES --nproc_per_node $NPROC_PER_NODE RECIPE'",
+        r"--rdzv.endpoint(=.*)?",
+        (
+            "bash -c 'tune run --nnodes $NNODES --nproc_per_node $NPROC_PER_NODE"
+            " --rdzv_endpoint $MASTER_ADDR:$MASTER_PORT RECIPE'"
+        ),
     ),
     "torchrun": (r"(?!--standalone).*", "remove --standalone"),
 }
@@ -153,8 +157,8 @@ def alone(spec: JobSpec, machines: int) -> list[Problem]:
                 Problem(
                     code=Code.NOTE,
                     what=f"{program} would train on each of {machines} machines alone",
-                    why="as it is called it looks for no other machine, so each begins a training"
-                    " of its own, and ends as if all were well",
+                    why="as it is called it looks for no other machine: each begins a training of"
+                    " its own and ends as if all were well, or waits for the others in vain",
                     fix=fix,
                 )
             ]

@@ -121,6 +121,8 @@ def _catch_up(request: Request, store: Store) -> None:
 
 
 _ASKED = re.compile(r"b/(?P<bucket>[^/]+)/o(?:/(?P<name>[^/]+))?|(?P<xml>[^/]+)/(?P<key>.+)")
+KNOWN = "name command nodes restarts seconds env files image restart_on secrets mounts gpus array"
+"""What these agents read of a job."""
 _BEAT = 60.0
 """Seconds between heartbeats."""
 _GONE = 200.0
@@ -258,7 +260,8 @@ def _beat(vm: Resource, now: float) -> bytes:
     """What a VM says with a heartbeat: beside that it lives, of a start-up that is done."""
     told = startup_told.document(vm, now) or {}
     done = json.dumps(told) if told.get("state") == "done" else None
-    return json.dumps({"metadata": {"renewed": rfc3339(now), "startup": done}}).encode()
+    notes = {"renewed": rfc3339(now), "startup": done, "knows": KNOWN}
+    return json.dumps({"metadata": notes}).encode()
 
 
 def _may_write(store: Store, vm: Resource, bucket: str, name: str) -> bool:

@@ -1,10 +1,12 @@
 """Python environments that take minutes to make and are kept between runs, outside the tree.
 
-Ray comes from the package index, at the versions that VMs get, and JAX, too. PyTorch for CPUs comes
-from Debian or Ubuntu where that is the system: its wheels for Linux carry gigabytes of CUDA.
+Ray comes from the package index, at the versions that VMs get, and launchers do. PyTorch for CPUs
+comes from Debian or Ubuntu where that is the system: its wheels for Linux carry gigabytes of CUDA.
 Elsewhere its wheel is taken all the same.
 """
 
+import dataclasses
+import hashlib
 import shutil
 import subprocess
 import sys
@@ -12,22 +14,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from provision.settings.model import Settings
-from tests.debian import made_once
+from tests.debian import made_once, run_in
+from tests.startup import roots
+from tests.startup.roots import Root
 from tests.startup.sandbox import PAYLOAD
 
 _SYSTEM_PYTHON = "/usr/bin/python3"
 # What Ray Train needs beside Ray, for the numpy that Debian's PyTorch was built with.
 _TRAIN = ("fsspec==2025.12.0", "numpy==1.26.4", "pandas==2.3.3", "pyarrow==22.0.0")
-_JAX = (
-    "jax==0.5.3", "jaxlib==0.5.3", "ml-dtypes==0.5.3", "numpy==1.26.4", "opt-einsum==3.4.0",
-    "scipy==1.15.3",
-)  # fmt: skip
-
-# The newest that know Debian's PyTorch 1.13, with what they import that Ray does not bring.
-_LAUNCHERS = (
-    "transformers==4.37.2", "accelerate==0.25.0", "huggingface-hub==0.20.3", "regex==2023.12.25",
-    "safetensors==0.4.5", "tokenizers==0.15.2", "tqdm==4.67.1",
-)  # fmt: skip
+_LAUNCHERS = Path(__file__).with_name("launchers.txt")
+# What each process would else do for itself.
+_COMPILE = "python3 -m compileall -q -j 0 /mnt >/dev/null || true"
+# Its own wheels have the libuv that torchrun's rendezvous asks for, and Debian's build has not.
+_NO_LIBUV = """
+cd /usr/lib/python3/dist-packages/torch/distributed
+sed -i 's/multi_tenant=True,$/& use_libuv=False,/' elastic/rendezvous/static_tcp_rendezvous.py
+sed -i 's/is_master=False,$/& use_libuv=False,/' rendezvous.py
+"""
 
 
 @dataclass(frozen=True)
@@ -48,36 +51,28 @@ def ray_and_torch() -> Environment:
     return Environment(folder / "venv/bin/python", _variables(folder) if debian else {})
 
 
-def launchers() -> Environment:
-    """PyTorch as above, with the launchers that a page has a line for."""
-    found = ray_and_torch()
-    with made_once(f"{_LAUNCHERS[0]}-{found.python.parents[2].name}") as (folder, missing):
-        if missing:
-            shutil.copytree(found.python.parents[1], folder / "venv", symlinks=True)
-            uv = Path(sys.executable).with_name("uv")
-            python = folder / "venv/bin/python"
-            _run(uv, "pip", "install", "--quiet", "--no-deps", "--python", python, *_LAUNCHERS)
-            torchrun = python.with_name("torchrun")
-            torchrun.write_text(f"#!{python}\nfrom torch.distributed.run import main\nmain()\n")
-            torchrun.chmod(0o755)
-    # PyTorch 1.13 on Python 3.11 knows no others than 1 and 2.
-    odd = {"PET_REDIRECTS": "1", "PET_TEE": "1"} if found.variables else {}
-    return Environment(folder / "venv/bin/python", {**found.variables, **odd})
+def launchers() -> Root:
+    """Debian 13 with its PyTorch 2.6, and in /opt/launchers those that a page has a line for.
 
-
-def jax(python: str) -> Path:
-    """A folder for PYTHONPATH that has JAX for CPUs, made when it is not there yet.
-
-    `python`: the version of Python that it is for, such as 3.11.
+    Raises:
+        NoDebianError: This takes root, and Debian's packages.
     """
-    with made_once(f"{_JAX[0]}-{python}") as (folder, missing):
+    plain = roots.root(roots.Release.DEBIAN_13)
+    root = roots.with_packages(plain, "python3-torch", then=_NO_LIBUV)
+    digest = hashlib.sha256(_COMPILE.encode() + _LAUNCHERS.read_bytes()).hexdigest()[:12]
+    with made_once(f"launchers-{digest}") as (folder, missing):
         if missing:
+            target = folder / "disk/opt/launchers"
             uv = Path(sys.executable).with_name("uv")
-            # Bytecode, as its users may not write there.
-            how = ["--python-version", python, "--only-binary=:all:", "--compile-bytecode"]
-            how += ["--no-deps", *_JAX]
-            _run(uv, "pip", "install", "--quiet", "--target", folder / "jax", *how)
-    return folder / "jax"
+            where = ("--python-version=3.13", "--python-platform=x86_64-manylinux_2_28")
+            what = ("--target", target, "--no-deps", "--requirement", _LAUNCHERS)
+            _run(uv, "pip", "install", "--quiet", *where, *what)
+            for script in (target / "bin").iterdir():
+                if script.read_bytes().startswith(b"#!"):
+                    _, _, rest = script.read_bytes().partition(b"\n")
+                    script.write_bytes(b"#!/usr/bin/python3\n" + rest)
+            run_in(root.layers[0], _COMPILE, target)
+    return dataclasses.replace(root, layers=(*root.layers, folder / "disk"))
 
 
 def _make(folder: Path, version: str, *, debian: bool) -> None:

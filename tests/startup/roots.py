@@ -94,17 +94,19 @@ def root(release: Release) -> Root:
     return Root(release, (system,), sources)
 
 
-def with_packages(root: Root, *names: str) -> Root:
+def with_packages(root: Root, *names: str, then: str = "") -> Root:
     """A root with more of Debian's packages installed, in a layer of its own that is kept too.
+
+    `then`: a script for what is to be changed of them.
 
     Raises:
         NoDebianError: This takes Debian's packages.
     """
     lowest = root.layers[0].parent
-    digest = _digest(lowest.name, names, _INSTALL)
+    digest = _digest(lowest.name, names, _INSTALL + then)
     with debian.made_once(f"roots/{root.release}-{names[0]}-{digest}") as (folder, missing):
         if missing:
-            install = _INSTALL.format(packages=" ".join(names))
+            install = _INSTALL.format(packages=" ".join(names)) + then
             debian.run_in(root.layers[0], install, lowest / "apt", folder)
     return dataclasses.replace(root, layers=(*root.layers, folder / "disk"))
 

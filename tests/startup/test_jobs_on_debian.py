@@ -2,9 +2,7 @@
 
 import io
 import json
-import os
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,6 @@ import pytest
 
 from provision.actions import fetch
 from provision.files import archive
-from tests.startup import environments
 from tests.startup.debian_vm import DebianVM
 from tests.startup.group import Group
 from tests.startup.test_jobs import packed
@@ -24,11 +21,9 @@ __all__ = ["group"]  # the fixture
 pytestmark = pytest.mark.timeout(900)
 
 RECIPES = Path(__file__).parents[2] / "examples" / "recipes"
-# The options that PyTorch 1.13 on Python 3.11 needs (see test_ranks); none is about nodes or ranks.
-TORCHRUN = ("torchrun", "--redirects", "1", "--tee", "1")
 # /srv/shared is in place of a bucket's mount.
-TUNE = (*TORCHRUN, "train.py", "--checkpoints", "/srv/shared/tuned", "--every", "20")
-INFER = (*TORCHRUN, "infer.py", "--input", "/srv/shared/asked", "--output", "/srv/shared/told")
+TUNE = ("torchrun", "train.py", "--checkpoints", "/srv/shared/tuned", "--every", "20")
+INFER = ("torchrun", "infer.py", "--input", "/srv/shared/asked", "--output", "/srv/shared/told")
 # What a program of a job may not do, a line each that is empty if it could not.
 INTRUDER = """\
 id -un
@@ -132,10 +127,9 @@ def test_a_fine_tuning_that_is_killed_goes_on_from_its_checkpoint_and_saves_when
 def test_jax_of_three_vms_meets_by_the_variables_of_a_job(
     group: Group, vms: list[DebianVM]
 ) -> None:
-    shutil.copytree(environments.jax("3.11"), group.shared / "jax", copy_function=os.link)
     course = _run(
         group, vms, "jax-1", "python3", "train.py", "--steps", "100",
-        files=_send(group, "jax"), env={"PYTHONPATH": "/srv/shared/jax"},
+        files=_send(group, "jax"), env={"PYTHONPATH": "/opt/launchers"},
     )  # fmt: skip
     assert course["state"] == "succeeded", course
     (loss,) = re.findall(r"3 hosts with 3 devices came to a loss of ([\d.]+)", group.log("jax-1"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.startup import roots
+from tests.startup import environments
 from tests.startup.debian_vm import DebianVM
 from tests.startup.group import Group, Site
 
@@ -16,12 +16,10 @@ from tests.startup.group import Group, Site
 pytestmark = pytest.mark.timeout(900)
 
 NAMES = ("train-vm-a", "train-vm-b", "train-vm-c")
-# With --redirects and --tee, as PyTorch 1.13 on Python 3.11 knows no others but 1 and 2. (Debian 13
-# builds PyTorch without libuv, which torchrun with ranks takes for granted.) An attempt that begins
-# while rank 0 is still away has its old address: it must not wait for that as long as it does by
-# default, some ten minutes.
+# An attempt that begins while rank 0 is still away has its old address: it must not wait for that
+# as long as it does by default, some ten minutes.
 COMMAND = """\
-torchrun --redirects 1 --tee 1 --rdzv_conf timeout=30 /srv/shared/train.py
+torchrun --rdzv_conf timeout=30 /srv/shared/train.py
 """
 # Each step is an average over all ranks. The checkpoint is written whole or not at all.
 TRAIN = """\
@@ -56,7 +54,7 @@ if rank == 0:
 
 @pytest.fixture(scope="module")
 def group(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Group]:
-    root = roots.with_packages(roots.root(roots.Release.DEBIAN_12), "python3-torch")
+    root = environments.launchers()
     with (
         Site(tmp_path_factory.mktemp("site"), root) as site,
         Group(site, tmp_path_factory.mktemp("group"), root) as made,
@@ -104,7 +102,7 @@ def test_a_training_goes_on_from_its_checkpoint_when_the_vm_of_rank_0_is_made_ag
 
     vms[lost].kill()
     vms[lost] = _started(group, lost)
-    _wait((group.shared / "result").exists, list(vms.values()))
+    _wait((group.shared / "result").exists, list(vms.values()), seconds=420)
 
     again = _begun(group.shared)[3:]
     assert {it["host"]: it["rank"] for it in again} == {it["host"]: it["rank"] for it in first}

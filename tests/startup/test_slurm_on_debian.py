@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -157,6 +158,8 @@ def test_a_job_of_run_has_a_folder_of_its_own_and_does_not_get_the_key(slurm: Sl
     told = (slurm.group.shared / "sly.out").read_text().splitlines()
     refused = ["port 0 0", "port 600 PermissionError"]
     assert told == ["file 1", *refused * len(NAMES)]
+    with pytest.raises(RuntimeError, match="the comment may not begin with aiinfra:"):
+        _submit(slurm, "true", "--comment=aiinfra:sly-1:1", "--output=/dev/null")
     # Root of a VM gets it by the same program.
     ours = slurm.run(f"python3 /srv/shared/intruder.py 817 {addresses[0]}", on=NAMES[1])
     assert ours.splitlines()[1:] == ["port 0 0", "port 600 1024"]
@@ -186,11 +189,15 @@ def test_jobs_outlive_their_head_and_an_old_head_that_boots_again_runs_nothing_t
     slow = 'srun --ntasks-per-node=1 sh -c "sleep 25; hostname"'
     long = _submit(slurm, slow, *there, "--output=/srv/shared/long.out")
     _wait_for(slurm, long, "RUNNING")
-    array = ("--array=0-11", "--gpus=1", f"--exclude={head}", "--output=/dev/null")
-    before = slurm.group.read("vms/slurm/state.json")
+    array = (
+        "--job-name=follows",
+        "--array=0-11",
+        "--gpus=1",
+        f"--exclude={head}",
+        "--output=/dev/null",
+    )
     tasks = _submit(slurm, TASK, *array)
-    # The copy is at most ten seconds older than what is known, which slurmctld writes within five.
-    slurm.until(lambda: slurm.group.read("vms/slurm/state.json") != before)
+    slurm.until(lambda: b"follows" in slurm.copied().get("job_state", b""))
 
     slurm.vms[head].kill()
 
@@ -209,6 +216,23 @@ def test_jobs_outlive_their_head_and_an_old_head_that_boots_again_runs_nothing_t
     new = _submit(slurm, "true", "--output=/dev/null")
     assert int(new) >= (int(long) // 1000 + 1) * 1000
     _wait_for(slurm, new)
+
+
+def test_a_head_whose_lease_another_vm_has_ends_slurmctld_at_once_and_follows(
+    slurm: SlurmGroup,
+) -> None:
+    head, other = slurm.head(), _others(slurm)[0]
+    lease = json.loads(slurm.group.read("vms/slurm/head.json") or "")
+    values = slurm.vms[other].server.values
+    lease |= {"vm": other, "instance_id": values["id"], "life": "another"}
+    lease |= {"address": values["network-interfaces/0/ip"]}
+
+    slurm.group.write("vms/slurm/head.json", json.dumps(lease).encode())
+
+    slurm.until(lambda: not slurm.run("pgrep -x slurmctld || true", on=head))
+    slurm.until(lambda: slurm.nodes(head) == dict.fromkeys(NAMES, "idle"))
+    assert slurm.run("scontrol ping", on=head).startswith(f"Slurmctld(primary) at {other} is UP")
+    assert slurm.run("pgrep -x slurmctld || true", on=head) == ""
 
 
 def test_a_vm_that_is_made_again_with_another_address_is_a_node_again(slurm: SlurmGroup) -> None:

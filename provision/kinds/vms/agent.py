@@ -33,7 +33,7 @@ from provision.state import objects
 from provision.state.objects import Stored, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from provision.context import Cloud
     from provision.documents.job import Job
@@ -55,6 +55,8 @@ _LONGEST: Final = 160
 """Faults of a VM, and characters of one, as VMs write them."""
 _LATE: Final = 300.0
 """Seconds of cloud time without a heartbeat, which comes each minute, that are too long."""
+_KNOWN_BEFORE: Final = "image restart_on secrets"
+"""What VMs know of a job that may ask for more, if they don't say what."""
 _WRONG: Final = 120.0
 """Seconds that a VM's clock may differ: TLS, tokens and logs bear no more for long."""
 _NUMBER: Final = re.compile(r"[0-9]{1,32}")
@@ -207,6 +209,19 @@ def heard(cloud: Cloud, known: Mapping[str, Change] | None = None) -> Heard:
 def beats(folder: StateFolder) -> Mapping[str, Change]:
     """The last heartbeat of each VM, by name."""
     return folder.changed(MEMBER)
+
+
+def without(folder: StateFolder, clock: Clock, wanted: Collection[str]) -> Mapping[str, set[str]]:
+    """The VMs that live and are too old to know all that a job asks for, and what they don't.
+
+    `wanted`: names of what `jobs/NAME.json` has.
+    """
+    found = {
+        vm: {*wanted} - {*beat.notes.get("knows", _KNOWN_BEFORE).split()}
+        for vm, beat in beats(folder).items()
+        if clock.since(beat.at) < _LATE
+    }
+    return {vm: unknown for vm, unknown in sorted(found.items()) if unknown}
 
 
 def seats(cloud: Cloud) -> Mapping[str, Seat]:

@@ -23,6 +23,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+from provision import words
 from provision.codes import Code
 from provision.deployment.kind import Jobs, Needs, Stranded, WayIn, shell
 from provision.documents import json_object
@@ -30,7 +31,7 @@ from provision.documents.job import Job, JobState, JobTasks
 from provision.errors import CheckError, ClusterError, SettingsError
 from provision.kinds import connection, job_folder
 from provision.kinds.job_folder import JobFolder
-from provision.kinds.vms import agent, instances, out_of_date, trouble
+from provision.kinds.vms import agent, contents, instances, out_of_date, trouble
 from provision.screens import amounts, layout
 from provision.screens import jobs as screen
 from provision.settings.choices import KIND
@@ -51,6 +52,15 @@ _HOME: Final = "/var/lib/aiinfra-job"
 """Where each VM has the folders of jobs (aiinfra_vm/job.py of modules/startup)."""
 _CONTAINER: Final = "aiinfra-job"
 """That of the job that runs, if it has an image (containers.py there)."""
+MAY_ASK: Final = {
+    "image": "--image",
+    "restart_on": "--restart-on",
+    "secrets": "--secret",
+    "mounts": "--mount",
+    "gpus": "--gpus",
+    "array": "--array",
+}
+"""What a job has only if it is asked for, and by which option."""
 _EVERY: Final = 60.0
 """Seconds of cloud time between two looks at the VMs while a job is waited for."""
 _STATES: Final = {"PENDING": JobState.WAITING, "RUNNING": JobState.RUNNING}
@@ -60,6 +70,8 @@ _SENT: Final = "others run it, by Ray's own means; `ray job logs` on a VM has wh
 _QUEUED: Final = "{} sent it to Slurm; `scontrol show job {}` on a VM says all of it"
 _LONGEST: Final = 1e9
 """Seconds; no task runs for longer, whatever a program on its VM says."""
+_MOMENT: Final = 2.0
+"""Seconds of cloud time for which what was read is good enough for a list."""
 _LIVE: Final = frozenset(it for it in JobState if not it.is_over)
 _UNHEARD: Final = (
     "the VMs have not taken note of it yet; those that have powered themselves off (IDLE_TIMEOUT)"
@@ -158,6 +170,9 @@ class VmJobs(Jobs):
         self._folder, self._clock, self._watch = folder, clock, watch
         self._machine = functools.cache(machine)
         self._jobs = JobFolder(folder, "vms", clock)
+        # What was read when.
+        self._ends: dict[str, tuple[float, bool]] = {}
+        self._told: tuple[float, dict[str, Job]] = (0.0, {})
 
     def needs(self, spec: JobSpec) -> Needs | None:
         """Its VMs or parts of them, which are there, and what of the cluster's cost is its own."""
@@ -196,12 +211,32 @@ class VmJobs(Jobs):
                 fix=f"--nodes {most}, or a greater INSTANCE_COUNT and Create",
                 setting="--nodes",
             )
+        self._require_known(spec)
         machine = self._machine()
         if machine:
             job_spec.require_gpus(spec, machine["type"], machine["gpus"])
         name = self._jobs.put(spec, archive, machine)
         self._change_index(lambda known: [*known, {"name": name, "cancelled": False}])
         return name
+
+    def _require_known(self, spec: JobSpec) -> None:
+        """See that the VMs know all that the job asks for: an older one would leave it out."""
+        wanted = [name for name in MAY_ASK if getattr(spec, name)]
+        unknown = agent.without(self._folder, self._clock, wanted) if wanted else {}
+        if unknown:
+            every, is_one = set().union(*unknown.values()), len(unknown) == 1
+            options = ", ".join(MAY_ASK[it] for it in wanted if it in every)
+            record = self._folder.record()
+            is_flex = bool(record and record.settings.get("ENABLE_FLEX_START"))
+            raise SettingsError(
+                f"{words.listed(unknown)} {'is' if is_one else 'are'} of an older version, which"
+                f" does not know {options}",
+                code=Code.WITHOUT_EFFECT,
+                why="the job would begin there all the same, and go without",
+                fix=f"{contents.replacing(flex_start=is_flex)}, with this version; or Run without"
+                f" {options}",
+                setting=options,
+            )
 
     def names(self) -> Sequence[str]:
         """The names of all jobs, the newest last; first those that others run."""
@@ -220,7 +255,8 @@ class VmJobs(Jobs):
             return self._job(name, asked, {"why": deaf})
         names = [] if is_known else self._order()
         earlier = names[: names.index(name)] if name in names else []
-        before = [it for it in earlier if not self._is_over(it)]
+        # In a list, each job asks that of all before it.
+        before = [it for it in earlier if not self._is_over(it, _MOMENT)]
         # Slurm's jobs run side by side: what one waits for stands in its course.
         first = f"{before[0]} is before it" if before and not self._is("slurm") else _UNHEARD
         job = self._job(name, asked, course or {"why": first}, place=len(before))
@@ -374,9 +410,14 @@ class VmJobs(Jobs):
 
         self._folder.change(INDEX, changed, "application/json")
 
-    def _is_over(self, name: str) -> bool:
-        course = self._folder.read(_COURSE, name)
-        return course is not None and course.get("state") not in _LIVE
+    def _is_over(self, name: str, age: float = 0.0) -> bool:
+        """Whether nothing follows, by what was read of it so many seconds ago at most."""
+        read, is_over = self._ends.get(name, (0.0, False))
+        if not is_over and self._clock.since(read) >= age:
+            course = self._folder.read(_COURSE, name)
+            is_over = course is not None and course.get("state") not in _LIVE
+            self._ends[name] = self._clock.now(), is_over
+        return is_over
 
     def _order(self) -> list[str]:
         return [it["name"] for it in self._folder.read(INDEX) or ()]
@@ -401,7 +442,11 @@ class VmJobs(Jobs):
 
     def _others(self) -> dict[str, Job]:
         """What others run on Ray, or by Slurm, by name, as its head said last."""
-        return self._folder.read(_BY_SLURM if self._is("slurm") else _ON_RAY) or {}
+        read, found = self._told
+        if self._clock.since(read) >= _MOMENT:
+            found = self._folder.read(_BY_SLURM if self._is("slurm") else _ON_RAY) or {}
+            self._told = self._clock.now(), found
+        return found
 
 
 def _counted(tasks: JobTasks | None, told: Mapping[str, Any]) -> JobTasks | None:

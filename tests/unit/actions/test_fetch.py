@@ -77,6 +77,7 @@ def fetching(tmp_path: Path, there: Path, monkeypatch: pytest.MonkeyPatch) -> Fe
         fetch.fetch(cast("Any", context))
         return context
 
+    vars(run)["said"] = said
     return run
 
 
@@ -152,6 +153,14 @@ def test_a_folder_and_a_file_do_not_take_each_others_place(
     assert _refused(lambda: fetching("out", agreed=True)).code is Code.INVALID_COMMAND_LINE
     assert Path(folder, file).exists()
     assert len(list(Path().rglob("*"))) == len(Path(folder, file).parts)
+
+
+def test_of_a_folder_that_the_vm_removed_the_reason_is_told(fetching: Fetch, there: Path) -> None:
+    there.rename(there.with_name("elsewhere"))
+    there.with_name(f"{there.name}.gone").write_text("the VM removed it\n")
+    problem = _refused(fetching)
+    assert "it says so above" in problem.why
+    assert "the VM removed it" in vars(fetching)["said"]
 
 
 @pytest.mark.parametrize(

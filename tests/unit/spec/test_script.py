@@ -206,6 +206,7 @@ def test_a_shell_may_find_its_script_among_the_programs_of_an_image(
         ("bash -c 'pip install -r requirements.txt && accelerate launch train.py'", "accelerate"),
         ("deepspeed train.py --deepspeed ds.json", "deepspeed"),
         ("tune run full_finetune_distributed --config a.yaml", "tune run"),
+        ("tune run --nnodes 2 --nproc_per_node 8 full_finetune_distributed", "tune run"),
         ("torchrun --standalone --nproc-per-node=8 train.py", "torchrun"),
     ],
 )
@@ -225,7 +226,7 @@ def test_a_launcher_that_looks_for_no_other_machine_is_told_before_it_trains_alo
         "torchrun train.py --standalone",
         "accelerate launch --num_machines 2 --machine_rank 0 train.py",
         "accelerate launch --config_file=all.yaml train.py",
-        "tune run --nnodes 2 full_finetune_distributed",
+        "tune run --nnodes 2 --rdzv_endpoint 10.0.0.2:29500 full_finetune_distributed",
         "python train.py",
         "bash -c 'accelerate launch --num_machines $NNODES --num_processes $((NNODES * 8)) t.py'",
         "bash -c 'unclosed",

@@ -195,6 +195,7 @@ def test_what_is_broken_is_told_in_a_few_words_each(vm: Path) -> None:
 def test_a_member_object_is_written_anew_when_its_health_changes_and_says_of_its_start_up() -> None:
     written: list[Any] = []
     said: list[str | None] = []
+    noted: list[dict[str, str | None]] = []
 
     class Folder:
         def write(self, name: str, document: Any) -> Version:
@@ -203,6 +204,7 @@ def test_a_member_object_is_written_anew_when_its_health_changes_and_says_of_its
 
         def touch(self, version: Version, notes: dict[str, str | None]) -> Version:
             said.append(notes["startup"])
+            noted.append(notes)
             return version
 
     heart = members.Heartbeat(Folder(), Member("a", "1", "10.0.0.2", "5a"))  # type: ignore[arg-type]
@@ -215,5 +217,8 @@ def test_a_member_object_is_written_anew_when_its_health_changes_and_says_of_its
     heart.beat(members.Health((), ()), "done")
     # With the object that is written anew as well, which has lost what it said.
     assert said == [None, "done", "done"]
+    always = members.Heartbeat(Folder(), Member("a", "1", "10.0.0.2", "5a"), {"knows": "image"})  # type: ignore[arg-type]
+    always.beat()
+    assert noted[-1] == {"knows": "image", "startup": None}
     with pytest.raises(ValueError, match="not as it must be"):
         Member.of({**VM, "faults": ["a\nline"]})

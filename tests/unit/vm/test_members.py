@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiinfra_vm import members, metadata, node_ssh, peers
+from aiinfra_vm import jobs, members, metadata, node_ssh, peers
 from aiinfra_vm.members import Member, Watch
 from aiinfra_vm.roster import seated
 from aiinfra_vm.storage import Version
 from hypothesis import given
 from hypothesis import strategies as st
+
+from provision.kinds.vms.jobs import MAY_ASK
+from rehearsal.cloud import vm_agents
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBfkqWJ1DZD9Jt7FhQ0v3x7Zs0r7m1mB2p6o8f5n3k1c"
 VM = Member("train-vm-a1b2", "1234", "10.0.0.2", "5a1c-77", KEY, (KEY,))
@@ -26,6 +29,11 @@ def test_what_a_vm_says_is_read_as_it_was_written() -> None:
     assert members.parse(text, VM.name) == VM
     with pytest.raises(ValueError, match="speaks of"):
         members.parse(text, "train-vm-zzzz")
+
+
+def test_vms_say_what_they_read_of_a_job_and_each_such_thing_is_looked_for_before_one() -> None:
+    assert {*jobs.Spec._field_defaults} == {*MAY_ASK}
+    assert vm_agents.KNOWN.split() == list(jobs.Spec._fields)
 
 
 def _token(sub: str) -> str:

@@ -14,7 +14,7 @@ from provision.documents.job import Job, JobState
 from provision.documents.vm_status import StartupStep
 from provision.errors import SettingsError
 from provision.kinds.vms import agent
-from provision.kinds.vms.jobs import VmJobs
+from provision.kinds.vms.jobs import MAY_ASK, VmJobs
 from provision.screens import jobs as screen
 from provision.spec.job import JobSpec
 from provision.state.objects import Change
@@ -220,6 +220,36 @@ def test_what_a_job_takes_of_vms_that_are_there_has_its_price(
     assert found
     assert found.words == f"The job takes 2 of 4 VMs, 16 GPUs, there already at $22.00/h, {words}"
     assert not found.more
+
+
+@pytest.mark.parametrize(
+    ("knows", "age", "asked", "told"),
+    [
+        (None, 60, {"mounts": ("m",)}, "--mount"),
+        ("image secrets", 60, {"mounts": ("m",), "image": "i", "secrets": ("s",)}, "--mount"),
+        ("image", 60, {"secrets": ("s",), "mounts": ("m",)}, "--secret, --mount"),
+        (None, 60, {"image": "i", "restart_on": "any"}, ""),
+        (None, 60, {}, ""),
+        (" ".join(MAY_ASK), 60, dict.fromkeys(MAY_ASK, ("x",)), ""),
+        (None, 600, {"mounts": ("m",)}, ""),  # it is gone
+    ],
+)
+def test_a_job_that_asks_for_what_a_living_vm_does_not_know_is_refused(
+    knows: str | None, age: float, asked: dict[str, Any], told: str
+) -> None:
+    beat = "vms/members/np-vm-a.json"
+    folder = MemoryFolder({beat: "{}"}, now=time.time() - age)
+    folder.notes[beat] = {} if knows is None else {"knows": knows}
+    spec = JobSpec(name="train", command=("true",), **asked)
+    jobs = VmJobs(folder, Clock())
+    if not told:
+        jobs._require_known(spec)
+        return
+    with pytest.raises(SettingsError) as refused:
+        jobs._require_known(spec)
+    (problem,) = refused.value.problems
+    assert problem.what == f"np-vm-a is of an older version, which does not know {told}"
+    assert problem.fix.startswith("Create --replace-vms")
 
 
 _ANY = st.recursive(

@@ -170,7 +170,9 @@ class Agent:
         self._member = member
         self._slots = peers.Slots.of(config)
         self._pace = pace
-        self._heart = members.Heartbeat(folder, member)
+        # A job that asks for what an older version can't read would begin there without it.
+        knows = {"knows": " ".join(jobs.Spec._fields)}
+        self._heart = members.Heartbeat(folder, member, knows)
         self._health = health
         self._startup = startup
         self._leader = Leader(folder, member, pace)

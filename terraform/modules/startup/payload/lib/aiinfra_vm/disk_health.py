@@ -46,11 +46,14 @@ class Place:
         yield (_full(name, room),)
 
 
-def _full(name: str, room: os.statvfs_result) -> str:
-    # As df counts: what is kept for root is no room for others.
+def percent(room: os.statvfs_result) -> int:
+    """How full a disk is, as df counts: what is kept for root is no room for others."""
     used = room.f_blocks - room.f_bfree
-    percent = used * 100 // max(1, used + room.f_bavail)
-    if percent >= _FULL:
-        return f"{name} is {percent} % full"
+    return used * 100 // max(1, used + room.f_bavail)
+
+
+def _full(name: str, room: os.statvfs_result) -> str:
+    if percent(room) >= _FULL:
+        return f"{name} is {percent(room)} % full"
     files = (room.f_files - room.f_favail) * 100 // max(1, room.f_files)
     return f"{name} has room for few more files" if room.f_files and files >= _FULL else ""

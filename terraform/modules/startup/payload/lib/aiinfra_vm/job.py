@@ -29,6 +29,7 @@ from aiinfra_vm import (
     job_guard,
     job_log,
     job_mounts,
+    job_room,
     jobs,
     notices,
     peers,
@@ -103,6 +104,7 @@ class Runner:
         self._telling = threading.Lock()
         self._is_over = False
         self._doubts: tuple[Doubt, ...] = ()
+        self._went: list[str] = []
         self._gpu_use: int | None = None
         self._groups = os.getgrouplist(user.pw_name, user.pw_gid) if user else []
 
@@ -145,7 +147,7 @@ class Runner:
         guard = job_guard.Guard.of(self._course, self._node, spec.env, uid, self._pace)
         log = job_log.Log(self._shared, self._prefix, list(values.values()), age=5.0 * self._pace)
         log.hear = guard.hear
-        sink = log.open()
+        sink = self._opened(log)
         noticed = threading.Thread(target=self._tell_running, daemon=True)
 
         def mark(words: str) -> None:
@@ -194,6 +196,13 @@ class Runner:
         )
         return code
 
+    def _opened(self, log: job_log.Log) -> int:
+        """Begin a log, with what has gone to make room; the descriptor to write to."""
+        sink = log.open()
+        for words in self._went:
+            log.mark(words)
+        return sink
+
     def stop(self, *_: object) -> None:
         """The handler of SIGTERM."""
         self._attempt.stop()
@@ -209,6 +218,8 @@ class Runner:
         folder = self._home / spec.name
         if folder.exists():
             return folder
+        user = Path(self._user.pw_dir) if self._user else self._home
+        self._went = job_room.make(self._home, user, self._shared, self._become)
         draft = self._home / f".{spec.name}"
         shutil.rmtree(draft, ignore_errors=True)
         self._make(draft)

@@ -10,7 +10,8 @@ import ipaddress
 import json
 import re
 from pathlib import Path
-from typing import Any, Iterable, NamedTuple
+from types import MappingProxyType
+from typing import Any, Iterable, Mapping, NamedTuple
 
 from aiinfra_vm import metadata, storage
 
@@ -141,11 +142,20 @@ def myself(key: str = "", host_keys: Iterable[str] = ()) -> Member:
 
 
 class Heartbeat:
-    """This VM's own object: made at its first beat, its metadata changed at each other."""
+    """This VM's own object: made at its first beat, its metadata changed at each other.
 
-    def __init__(self, folder: storage.Folder, member: Member) -> None:
+    `notes`: what it always says there, which the tool reads of all VMs with one list.
+    """
+
+    def __init__(
+        self,
+        folder: storage.Folder,
+        member: Member,
+        notes: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._folder = folder
         self._member = member
+        self._notes = notes
         self._made: storage.Version | None = None
 
     def beat(self, health: Health = WELL, startup: str | None = None) -> None:
@@ -159,13 +169,13 @@ class Heartbeat:
         """
         if health != (self._member.faults, self._member.disks):
             self._member, self._made = self._member._replace(**health._asdict()), None
-        notes = {"startup": startup}
+        notes = {**self._notes, "startup": startup}
         if self._made is not None:
             self._made = self._folder.touch(self._made, notes)
         if self._made is None:  # the first, or somebody has taken this VM for gone
             name = f"{FOLDER}{self._member.name}.json"
             self._made = self._folder.write(name, self._member.document())
-            if self._made is not None and startup is not None:
+            if self._made is not None and (startup is not None or self._notes):
                 self._made = self._folder.touch(self._made, notes)
 
 

@@ -23,10 +23,12 @@ _OURS = f"{SHORTEST}:00"
 _UNABLE = ("FAILED", "TIMEOUT", "OUT_OF_MEMORY", "DEADLINE", "COMPLETED")
 _COUNTS = ("waiting", "running", "succeeded", "failed", "cancelled")
 NEW = "Slurm has not looked at it yet"
+_KEPT = "its VMs end before it would, or another job has them next: a shorter --time may begin"
 _REASONS = {
     "JobArrayTaskLimit": "as many of its tasks run as may at once",
     "BeginTime": "it begins again in a moment",
-    "ReqNodeNotAvail, Reserved": "its VMs end before it would: a shorter --time may begin",
+    "ReqNodeNotAvail, Reserved": _KEPT,
+    "ReqNodeNotAvail, May be reserved": _KEPT,
     "ReqNodeNotAvail": "it waits for VMs that are down or drained (Status names them)",
     "Nodes required for job are": "it waits for VMs that are down or drained (Status names them)",
 }
@@ -62,12 +64,14 @@ def follow(
         turn = _whole(course, spec, own, reports, world, cancelled=cancelled)
     else:
         turn = _array(course, spec, own, reports, world, cancelled=cancelled)
-    wanted = turn.course.attempt + (turn.course.state is State.WAITING)
-    late = world.now - turn.course.since > _ENDING
+    after = turn.course
+    wanted = after.attempt + (after.state is State.WAITING)
+    # One that is over may still be on its way out; of an attempt that failed, a VM may be lost.
+    is_late = not after.state.is_over or world.now - after.since > _ENDING
     stale = [
         it.number
         for it in own
-        if not it.is_over and late and (it.attempt != wanted or turn.course.state.is_over)
+        if not it.is_over and is_late and (it.attempt != wanted or after.state.is_over)
     ]
     short = () if spec.seconds else (it.number for it in own if _is_short(it))
     cancel = dict.fromkeys((*turn.cancel, *stale))

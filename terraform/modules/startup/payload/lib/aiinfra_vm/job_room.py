@@ -1,0 +1,80 @@
+"""Makes room where jobs have their folders, before one more gets its own.
+
+Nothing goes while the disk has room, and then only what has not been needed for a day. First the
+environments of packages, which a job that needs one makes again; then the folders of jobs that are
+over, the oldest first, and those of failed ones last: somebody may still look for the cause there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Callable, Iterator
+
+from aiinfra_vm import disk_health, jobs, storage
+
+FULL = 80
+"""Percent from which on the disk has no room for one more."""
+PACKAGES = ".aiinfra-packages"
+"""Where in the home of the jobs' user they are, by the program that installs them."""
+_UNUSED = 86_400.0  # seconds
+
+
+def make(home: Path, user: Path, shared: storage.Folder, become: Callable[[], object]) -> list[str]:
+    """Delete as much as it takes, and can; what went, in words.
+
+    `home`: where jobs have their folders. `user`: the home of the jobs' user, who that is by
+    `become`: what lies there, that user could have led elsewhere, where root must delete nothing.
+    """
+    went: list[str] = []
+    with contextlib.suppress(OSError):  # the first job makes the folder, and one without room fails
+        for path, words in _old(home, user / PACKAGES, shared):
+            percent = disk_health.percent(os.statvfs(home))
+            if percent < FULL:
+                break
+            if path.parent == home:
+                shutil.rmtree(path, ignore_errors=True)
+                why = f"the VM removed the folder of {path.name}: its disk was {percent} % full\n"
+                path.with_name(f"{path.name}.gone").write_text(why, "utf-8")
+            else:
+                remove = ["/bin/rm", "--recursive", "--force", "--", str(path)]
+                subprocess.run(remove, preexec_fn=become, check=False)  # noqa: S603 - made here
+            went.append(f"removed, as the disk was {percent} % full: {words}")
+    return went
+
+
+def _old(home: Path, packages: Path, shared: storage.Folder) -> Iterator[tuple[Path, str]]:
+    if disk_health.percent(os.statvfs(home)) < FULL:
+        return
+    now = time.time()
+    used = b"".join(_environments())
+    with contextlib.suppress(OSError):
+        for path in sorted(packages.iterdir()):
+            # Each use of it writes that file.
+            age = now - (path / "made").lstat().st_mtime
+            if age > _UNUSED and os.fsencode(path) not in used:
+                yield path, f"an environment of packages that no job has used for {_days(age)}"
+    found = []
+    for path in home.iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            told = shared.read(jobs.course_of(path.name)) if "." not in path.name else None
+            course = jobs.course(told[0]) if told else None
+            if course and course.state.is_over and now - course.since > _UNUSED:
+                found.append((course.state is jobs.State.FAILED, course.since, path))
+    for _, since, path in sorted(found):
+        yield path, f"the folder of {path.name}, which ended {_days(now - since)} ago"
+
+
+def _environments() -> Iterator[bytes]:
+    """Those of all processes, as far as they are there for long enough."""
+    for it in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            yield it.read_bytes()
+
+
+def _days(seconds: float) -> str:
+    return f"{seconds / 86_400:.1f} days"

@@ -1,0 +1,101 @@
+"""What a VM removes before a job gets its folder, and what it keeps."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiinfra_vm import disk_health, job_room, jobs
+from aiinfra_vm.jobs import Course, State
+
+DAY = 86_400.0
+# Each has a folder: how its job ended, and how many days ago.
+JOBS = {
+    "done-1": (State.SUCCEEDED, 2),
+    "old-1": (State.CANCELLED, 9),
+    "failed-1": (State.FAILED, 30),
+    "failed-2": (State.FAILED, 5),
+    "today-1": (State.SUCCEEDED, 0.5),
+    "on-1": (State.RUNNING, 20),
+}
+
+
+class Folder:
+    """That of the VMs."""
+
+    def read(self, name: str) -> Any:
+        found = {jobs.course_of(it): about for it, about in JOBS.items()}.get(name)
+        if found is None:
+            return None
+        state, days = found
+        course = Course(name.split("/")[1], state, since=time.time() - days * DAY)
+        return json.dumps(course.document()).encode(), 1
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folders of jobs, each of which has ten percent of the disk."""
+    there = tmp_path / "jobs"
+    for name in (*JOBS, "unknown-1"):
+        (there / name).mkdir(parents=True)
+
+    def percent(_: object) -> int:
+        every = [*there.iterdir(), *(tmp_path / job_room.PACKAGES).glob("*")]
+        return 20 + 10 * sum(it.is_dir() for it in every)
+
+    monkeypatch.setattr(disk_health, "percent", percent)
+    return there
+
+
+def _environment(home: Path, name: str, days: float) -> Path:
+    made = home.parent / job_room.PACKAGES / name / "made"
+    made.parent.mkdir(parents=True)
+    made.touch()
+    os.utime(made, (0, time.time() - days * DAY))
+    return made.parent
+
+
+def _made(home: Path) -> list[str]:
+    went = job_room.make(home, home.parent, Folder(), lambda: None)  # type: ignore[arg-type]
+    return [it.partition(": ")[2] for it in went]
+
+
+def test_a_disk_with_room_keeps_all(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk_health, "percent", lambda _: job_room.FULL - 1)
+    _environment(home, "a", 90)
+    assert _made(home) == []
+    assert _made(home / "none") == []
+
+
+def test_the_oldest_go_first_and_failed_ones_last_until_there_is_room(home: Path) -> None:
+    assert _made(home) == ["the folder of old-1, which ended 9.0 days ago",
+                           "the folder of done-1, which ended 2.0 days ago"]  # fmt: skip
+    assert (home / "old-1.gone").read_text() == (
+        "the VM removed the folder of old-1: its disk was 90 % full\n"
+    )
+    for name in ("more-1", "more-2", "more-3", "more-4"):
+        (home / name).mkdir()
+    assert [it.split()[3] for it in _made(home)] == ["failed-1,", "failed-2,"]
+    # What is young, runs, or is known to nobody stays, though the disk is full.
+    assert {"today-1", "on-1", "unknown-1"} < {it.name for it in home.iterdir()}
+
+
+def test_environments_that_no_process_uses_go_before_any_folder(home: Path) -> None:
+    idle, used, new = (_environment(home, *it) for it in (("a", 3), ("b", 3), ("c", 0.5)))
+    job = [sys.executable, "-c", "print(1, flush=True); input()"]
+    with subprocess.Popen(
+        job, env={"VIRTUAL_ENV": str(used)}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as running:
+        assert running.stdout
+        running.stdout.readline()
+        went = _made(home)
+        running.communicate()
+    assert went[0] == "an environment of packages that no job has used for 3.0 days"
+    assert [it.exists() for it in (idle, used, new)] == [False, True, True]
+    assert len(went) == 5, went
