@@ -8,7 +8,7 @@ import datetime as dt
 import functools
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from provision.codes import Code
 from provision.documents.events import MilestoneEvent, stamp
@@ -42,6 +42,18 @@ _FOLLOWS = (Action.RUN, Action.LOGS)
 
 
 @dataclass(frozen=True, kw_only=True)
+class Move:
+    """Why a cluster whose machines were lost may go on in another zone or way (Run --create)."""
+
+    why: str  # what is lost, and why it does not come again where it was
+    left: int  # how many machines run, which end by it
+    serial: int  # what the record said of the state then: another run may do it meanwhile
+    # whether that end is agreed to where nobody can be asked: this run made the cluster for its
+    # job, or destroys it in the end
+    own: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class Context:
     """What every action needs to know about this run."""
 
@@ -66,6 +78,7 @@ class Context:
     create: bool = False  # whether Run makes the cluster if it is not there (`--create`)
     # whether the cluster is destroyed at the end, whatever happened (`--destroy-after`, and Bake)
     destroy_after: bool = False
+    move: Move | None = None  # why this Create may leave where the cluster is; None for no reason
     detach: bool = False  # whether a job is not followed (`--detach`)
     follow: bool = False  # whether a log is followed to its end (`--follow`)
     again: str = ""  # the job that is run again (`--again`); "" for a new one
@@ -93,8 +106,11 @@ class Context:
 
     def of(self, prefix: str) -> Context:
         """The same run, about the deployment with another NAME_PREFIX beside this one."""
-        settings = self.settings.model_copy(update={"name_prefix": prefix})
-        other = dataclasses.replace(self, settings=settings)
+        return self.but(settings=self.settings.model_copy(update={"name_prefix": prefix}))
+
+    def but(self, **changes: Any) -> Context:
+        """The same run with other fields."""
+        other = dataclasses.replace(self, **changes)
         # Of these a run has one alone.
         vars(other).update({name: getattr(self, name) for name in ("stages", "progress")})
         return other

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import codecs
+import functools
 from collections import deque
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
 from provision.context import connect
+from provision.deployment.kind import Stranded
 from provision.documents.events import Milestone
 from provision.documents.job import Job, JobState
 from provision.documents.timeline import OnInterrupt, StageName
@@ -30,17 +33,25 @@ from provision.spec import job as naming
 from provision.words import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from provision.console import Console
     from provision.context import Context
     from provision.deployment.kind import Jobs
     from provision.state.record import Record
+    from provision.time.deadline import Deadline
 
 _NEVER_BEGAN: Final = (
     "correct --image, or let the machines' account read it, and run it again; this job"
     " is cancelled, and its machines are free"
 )
+_NONE_LEFT: Final = "its machines were lost, and no restart is left"
+_MORE_RESTARTS: Final = "run it again, with --restarts for as many losses as it is to survive"
+PATIENCE: Final = 600.0
+"""Seconds of cloud time that are waited for machines where they were lost.
+
+A move takes about as long: machines elsewhere, and their start-up.
+"""
 _MAKE: Final = "run Create first, or Run --create"
 _POLL: Final = 3.0
 """Seconds of cloud time between two looks."""
@@ -298,34 +309,105 @@ def rank_of(context: Context, job: Job, setting: str) -> int:
     return said if setting in context.settings.model_fields_set else job.ranks[0]
 
 
-def follow(context: Context, jobs: Jobs, name: str) -> Job:
+GoesOn = Callable[[Job, Stranded], bool]
+"""Has the machines of a job that were lost come elsewhere; whether that was tried in full."""
+
+
+def follow(
+    context: Context,
+    jobs: Jobs,
+    name: str,
+    goes_on: GoesOn | None = None,
+    *,
+    patience: float = PATIENCE,
+) -> Job:
     """Show what a job waits for and what it says, until it is over.
+
+    `goes_on`: what is done about machines that were lost and do not come again within `patience`.
 
     Raises:
         ClusterError: It failed, or somebody cancelled it.
         StillWaiting: It has not begun within CAPACITY_TIMEOUT; it goes on to wait.
     """
-    try:
-        _await(context, jobs, name)
-        ended = _hear(context, jobs, name)
-    except ClusterError as error:
-        first = error.problems[0]
-        context.reached(Milestone.JOB_FAILED, first.what, first.fix)
-        raise
-    except Interrupted as interrupted:
-        raise Interrupted(
-            interrupted.signum,
-            f"{name} is no longer followed, and goes on",
-            fix=f"aiinfra Logs {name} --follow to come back to it; aiinfra Cancel {name} to end it",
-        ) from interrupted
+    loss, heard = _Loss(context, jobs, patience), _Heard()
+    while True:
+        try:
+            found = _await(context, jobs, name, loss) or _hear(context, jobs, name, loss, heard)
+            if isinstance(found, Stranded) and found.final:
+                jobs.cancel(job := replace(find(context, jobs, name), state=JobState.FAILED))
+                context.report.jobs = [job]
+                _judge(replace(job, why=f"{_NONE_LEFT}: {found.what}"), _MORE_RESTARTS)
+        except ClusterError as error:
+            first = error.problems[0]
+            context.reached(Milestone.JOB_FAILED, first.what, first.fix)
+            raise
+        except Interrupted as interrupted:
+            raise Interrupted(
+                interrupted.signum,
+                f"{name} is no longer followed, and goes on",
+                fix=f"aiinfra Logs {name} --follow to come back to it;"
+                f" aiinfra Cancel {name} to end it",
+            ) from interrupted
+        if isinstance(found, Job):
+            ended = found
+            break
+        goes_on = goes_on or functools.partial(_tell, context)
+        loss.acted(done=goes_on(find(context, jobs, name), found))
     told = "; it ".join(filter(None, [screen.end(ended), screen.spent(ended)]))
     fix = "" if context.destroy_after else "aiinfra Destroy, if nothing else is to run"
     context.reached(Milestone.JOB_ENDED, told, fix)
     return ended
 
 
-def _await(context: Context, jobs: Jobs, name: str) -> None:
-    """Wait until the first attempt begins: for the jobs before it, and then for machines."""
+def _tell(context: Context, job: Job, found: Stranded) -> bool:
+    """Say who can bring machines that were lost."""
+    told = Problem(
+        code=Code.NOTE,
+        what=f"{job.name} waits for machines that were lost: {found.what}",
+        why="Google may have some here again, and then it goes on; this action makes none",
+        fix=f"aiinfra Run --again {job.name} --create has them come in another zone of ZONE, or in"
+        " another way of CAPACITY",
+    )
+    context.note([told])
+    return False
+
+
+class _Loss:
+    """For how long machines of a job are lost that do not come again."""
+
+    def __init__(self, context: Context, jobs: Jobs, patience: float) -> None:
+        self._context, self._jobs, self._patience = context, jobs, patience
+        self._deadline: Deadline | None = None
+
+    def look(self, job: Job) -> Stranded | None:
+        """What is lost, once nobody waits for it any longer."""
+        found = self._jobs.stranded(job) if job.state is JobState.WAITING else None
+        if found is None:
+            self._deadline = None
+            return None
+        if self._deadline is None:
+            self._deadline = self._context.progress.deadline(self._patience, 0)
+        return found if self._deadline.is_over or not self._patience else None
+
+    def acted(self, *, done: bool) -> None:
+        """Begin to wait again; where nothing came of it, longer each time."""
+        self._deadline = None
+        self._patience = PATIENCE if done else 2 * max(self._patience, PATIENCE)
+
+
+@dataclass
+class _Heard:
+    """What of a job was shown already."""
+
+    readers: list[_Reader] = field(default_factory=list)
+    events: int = 0
+
+
+def _await(context: Context, jobs: Jobs, name: str, loss: _Loss) -> Stranded | None:
+    """Wait until the first attempt begins: for the jobs before it, and then for machines.
+
+    Returns what it has lost, if it does not begin for that.
+    """
     is_behind, limit, deadline = None, "", None
     is_new = context.report.action == Action.RUN
     with context.progress.stage(StageName.JOB, OnInterrupt.JOB_GOES_ON) as stage:
@@ -340,8 +422,10 @@ def _await(context: Context, jobs: Jobs, name: str) -> None:
                 fix = f"aiinfra Logs {name} --follow"
                 context.reached(Milestone.JOB_BEGAN, f"{name} has begun{on}", fix)
             if job.attempt or job.state.is_over:
-                return
+                return None
             is_new = True
+            if found := loss.look(job):
+                return found
             if job.failure is not None:
                 # It can't ever begin, and may hold machines that are paid for.
                 jobs.cancel(job)
@@ -374,18 +458,18 @@ def _limit(context: Context, *, is_behind: bool) -> tuple[str, int | None]:
     return "--wait", settings.job_wait
 
 
-def _hear(context: Context, jobs: Jobs, name: str) -> Job:
-    """Show what it says, and what happens to it, until it is over."""
-    readers = _readers(context, jobs, find(context, jobs, name))
-    told, said = 0, ""
+def _hear(context: Context, jobs: Jobs, name: str, loss: _Loss, heard: _Heard) -> Job | Stranded:
+    """Show what it says, and what happens to it, until it is over, or has lost its machines."""
+    readers = heard.readers = heard.readers or _readers(context, jobs, find(context, jobs, name))
+    said = ""
     if context.settings.notify:
         _learn_ends(context)
     with context.progress.stage(StageName.JOB, OnInterrupt.JOB_GOES_ON) as stage:
         while True:
             job = find(context, jobs, name)
-            for event in job.events[told:]:
+            for event in job.events[heard.events :]:
                 context.console.progress(f"{name}: {event}")
-            told = len(job.events)
+            heard.events = len(job.events)
             # What looks wrong while it runs is an event.
             is_told = job.state is JobState.RUNNING and job.machines
             words = screen.words(replace(job, why="") if is_told else job)
@@ -399,15 +483,22 @@ def _hear(context: Context, jobs: Jobs, name: str) -> Job:
             # Its bar is drawn in place on a terminal, and is no news in a log.
             stage.counts(f"{name}: {words if job.tasks else readers[0].bar or words}")
             if job.state.is_over:
-                for reader in readers:
-                    reader.end()
-                if job.tasks:
-                    context.report.jobs = [job := jobs.whole(job)]
-                if spent := screen.spent(job):
-                    context.console.progress(f"{name} {spent}")
-                _judge(job)
-                return job
+                return _ended(context, jobs, job, readers)
+            if found := loss.look(job):
+                return found
             context.clock.pause(_POLL)
+
+
+def _ended(context: Context, jobs: Jobs, job: Job, readers: Sequence[_Reader]) -> Job:
+    """A job that is over, with all that is known of it; it is told what that was."""
+    for reader in readers:
+        reader.end()
+    if job.tasks:
+        context.report.jobs = [job := jobs.whole(job)]
+    if spent := screen.spent(job):
+        context.console.progress(f"{job.name} {spent}")
+    _judge(job)
+    return job
 
 
 def _learn_ends(context: Context) -> None:

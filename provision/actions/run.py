@@ -7,25 +7,35 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from provision import intake, words
 from provision.actions import copied_folder, validate
 from provision.actions import jobs as jobs_action
 from provision.actions.create import create
 from provision.actions.destroy import after_all
 from provision.codes import Code
-from provision.context import connect
+from provision.context import Move, connect
 from provision.documents.job import JobState
-from provision.errors import Problem, SettingsError, StateError
+from provision.errors import (
+    CapacityError,
+    CheckError,
+    Problem,
+    SettingsError,
+    StateError,
+    StillWaiting,
+)
 from provision.files import COPY_FOLDER, commit
 from provision.kinds import connection, registry
-from provision.lifecycle import consent, ownership, phases, plan_document
+from provision.lifecycle import consent, ownership, phases, plan_document, pricing
 from provision.lifecycle.consent import Stake
 from provision.screens import jobs as screen
 from provision.settings import masking
+from provision.settings.candidates import ASKED_BY
 from provision.spec import job, packages, script
 from provision.terraform.log import Log
 
@@ -33,12 +43,18 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from provision.context import Context
-    from provision.deployment.kind import Jobs
+    from provision.deployment.kind import Jobs, Stranded
+    from provision.documents.job import Job
     from provision.files.archive import Archive
     from provision.spec.job import JobSpec
     from provision.spec.script import WhyNot
     from provision.state.record import Record
 
+_WHERE: Final = frozenset(
+    {"ZONE", "REGION", "CAPACITY", "CAPACITY_TIMEOUT", "MAX_RUN_DURATION"}
+    | {name.upper() for name in ASKED_BY.values()}
+)
+"""Settings that say where and how machines come, and what follows from that."""
 _STOOD_ON: Final = frozenset({"GCS_MOUNT_LIST", "NFS_FILESHARE_LIST", "SECRETS"})
 """Settings without which a job would seem to work, and lose what it writes."""
 
@@ -74,11 +90,9 @@ def run(context: Context) -> None:
 
 def _require_own_folder(context: Context) -> None:
     """See that nothing is said that a job that there was can't have."""
-    given = {"--copy": context.copy is not None, "--create": context.create}
-    wrong = next((name for name, is_given in given.items() if is_given), "")
-    if wrong:
+    if context.copy is not None:
         raise SettingsError(
-            f"{wrong} does not go together with --again",
+            "--copy does not go together with --again",
             code=Code.INVALID_COMMAND_LINE,
             why="the job has its own folder, which lies beside the state of its cluster",
             fix="remove one of them",
@@ -131,8 +145,11 @@ def _make_and_run(context: Context, spec: JobSpec, jobs: Jobs | None = None) -> 
         wanted = dataclasses.replace(
             spec, command=packages.wrapped(spec.command, setup, spec.image or "")
         )
+        told = "waits already, with the same command and folder; --name for another one"
         name = "" if context.again else _waiting(jobs, wanted, archive)
-        told = f"{name} waits already, with the same command and folder; --name for another one"
+        if context.again and context.create and (found := _unfinished(context, jobs)):
+            told, name = "is not over, and is followed", found
+        told = f"{name} {told}"
         if not name:
             # Who has agreed to the plan of the cluster, minutes ago, may no longer be there.
             _agree(context, jobs, spec, asks=not makes)
@@ -144,8 +161,91 @@ def _make_and_run(context: Context, spec: JobSpec, jobs: Jobs | None = None) -> 
         jobs_action.find(context, jobs, name)
         context.console.result(f"{name} keeps running: aiinfra Logs {name} --follow")
         return
-    ended = jobs_action.follow(context, jobs, name)
+    if not context.create:
+        ended = jobs_action.follow(context, jobs, name)
+    else:
+        goes_on = functools.partial(_elsewhere, context, jobs, own=makes or context.destroy_after)
+        patience = 0.0 if context.again else jobs_action.PATIENCE
+        ended = jobs_action.follow(context, jobs, name, goes_on, patience=patience)
     context.console.result(screen.end(ended))
+
+
+def _unfinished(context: Context, jobs: Jobs) -> str:
+    """The job that is to be run again, if that is not over yet, and nothing else is said of it."""
+    name = job.newest(context.again, jobs.names()) or context.again
+    said = (context.command, context.env, context.secrets, context.mounts)
+    return name if name in jobs.unfinished(every=True) and not any(said) else ""
+
+
+def _elsewhere(context: Context, jobs: Jobs, one: Job, found: Stranded, *, own: bool) -> bool:
+    """Have a cluster whose machines were lost go on where Google has some; whether it was tried.
+
+    What was refused before anything was changed is noted: the job waits on where it is.
+    """
+    cloud = connect(context)
+    try:
+        record = ownership.existing(context, cloud, registry.ALL, "to run jobs on")
+        spec = registry.of(context.settings).spec(context.settings)
+        _require_movable(context, jobs, record, one, found)
+        settings = pricing.of_the_rest(context, cloud, spec)
+        if settings is not context.settings:
+            context.report.settings = intake.effective(settings)
+        move = Move(why=found.what, left=found.left, serial=record.serial, own=own)
+        create(context.but(settings=settings, move=move), copies=False)
+    except (SettingsError, CheckError, StateError) as error:
+        context.note(error.problems)
+        context.console.progress(f"{one.name} waits on where it is")
+        return False
+    except (CapacityError, StillWaiting) as error:
+        again = f"run aiinfra Run --again {one.name} --create"
+        error.problems = tuple(
+            dataclasses.replace(it, fix=it.fix.replace("run Create again", again))
+            for it in error.problems
+        )
+        raise
+    return True
+
+
+def _require_movable(
+    context: Context, jobs: Jobs, record: Record, one: Job, found: Stranded
+) -> None:
+    """See that there is somewhere to go, and that nothing else would change, end or be lost."""
+    settings, going = context.settings, {JobState.PREPARING, JobState.RUNNING, JobState.STOPPING}
+    others = [it.name for it in filter(None, map(jobs.find, jobs.names())) if it.state in going]
+    if others and found.left:
+        raise SettingsError(
+            f"{one.name} waits for machines that were lost: {found.what}",
+            code=Code.IN_USE,
+            why=f"{words.listed(others)} still runs on those that are left, and would end",
+            fix=f"wait for its end, or Cancel it; then aiinfra Run --again {one.name} --create",
+        )
+    if not (settings.sites or found.here):
+        raise SettingsError(
+            f"{one.name} waits for machines that were lost, and may go nowhere else: {found.what}",
+            code=Code.CAPACITY_REFUSED,
+            why="ZONE names one zone, and CAPACITY no ways",
+            fix="ZONE=any, or zones in their order; or CAPACITY=spot,on_demand; then aiinfra Run"
+            f" --again {one.name} --create",
+            setting="ZONE",
+        )
+    if settings.nfs_fileshare_list or record.settings.get("NFS_FILESHARE_LIST"):
+        raise SettingsError(
+            f"{one.name} waits for machines that were lost: {found.what}",
+            code=Code.CAPACITY_REFUSED,
+            why="the cluster has a Filestore share, which a move would delete with all its files",
+            fix="copy them; then Create --yes with another ZONE moves it",
+            setting="NFS_FILESHARE_LIST",
+        )
+    given = {name.upper() for name in settings.model_fields_set}
+    now = context.report.settings or {}
+    changed = plan_document.changed_settings(record.settings, now, given)
+    if told := "; ".join(f"{it.setting} {it.words}" for it in changed if it.setting not in _WHERE):
+        raise SettingsError(
+            f"{one.name} waits for machines that were lost: {found.what}",
+            code=Code.WITHOUT_EFFECT,
+            why=f"these settings are not those that the cluster was made with: {told}",
+            fix="Plan shows what Create would do; Create does it",
+        )
 
 
 @contextlib.contextmanager

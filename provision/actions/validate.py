@@ -193,7 +193,7 @@ def require_granted(
     code = Code.SECRETS_UNREADABLE
     for row in (
         _Row("--secret", "read the secret of", "SECRETS", code, secrets, named.denied),
-        _Row("--mount", "use", "GCS_MOUNT_LIST", Code.NOTE, mounts, named.closed),
+        _Row("--mount", "mount", "GCS_MOUNT_LIST", Code.NOTE, mounts, named.closed),
     ):
         why_not = {it: row.denied(answers, it, account) for it in row.things}
         for it, found in why_not.items():

@@ -64,7 +64,7 @@ def overview() -> str:
             *_table((str(action), _about()[action].line) for action in Action),
             *_paragraph(
                 f"Options of all actions: {', '.join(_COMMON)}; those of one: ACTION --help."
-                " More: --help settings, --help NAME for one of them; docs/"
+                " More: --help settings, --help NAME for one of them; docs/ of the repository"
             ),
         ]
     )

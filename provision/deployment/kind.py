@@ -48,6 +48,17 @@ class Needs:
     more: Decimal
 
 
+@dataclass(frozen=True, kw_only=True)
+class Stranded:
+    """Machines that jobs have lost, and that do not come again where they were."""
+
+    what: str  # how many there are, and why no more come
+    left: int  # how many run, which are billed
+    here: bool = False  # whether nothing asks Google for them, so that a Create does, here first
+    # whether the job can't go on, whatever machines come: no restart is left to it
+    final: bool = False
+
+
 def shell(folder: str) -> tuple[str, ...]:
     """What opens a shell in a folder, in any image that has one."""
     return ("sh", "-c", f'cd {folder} && exec "$(command -v bash || echo sh)"')
@@ -149,6 +160,11 @@ class Jobs(ABC):
     @abstractmethod
     def cancel(self, job: Job) -> None:
         """Ask for the end of a job; nothing if it is over."""
+
+    def stranded(self, job: Job) -> Stranded | None:
+        """What a job that is not over has lost; None while its machines are there, or may come."""
+        del job
+        return None
 
 
 class Later:

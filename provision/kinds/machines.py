@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import constraints
 from provision.catalogue import zones as places
 from provision.codes import Code
+from provision.deployment.kind import Stranded
 from provision.documents.timeline import StageName
 from provision.errors import Alternatives, CapacityError, ClusterError, Problem, StillWaiting
 from provision.google import refusals
@@ -190,6 +191,19 @@ def explain_standing(
         end="",
     )
     return explain(group, found, texts, api)
+
+
+def elsewhere(
+    group: Group, instances: Sequence[Mapping[str, Any]], api: GoogleApi
+) -> Stranded | None:
+    """What a group lacks that Google refuses here, and may have elsewhere; None for nothing."""
+    running = sum(it.get("instanceStatus") == "RUNNING" for it in instances)
+    if running >= group.size:
+        return None
+    found = explain_standing(group, refusals.of_instances(instances), running, api)
+    reaches = ((it, refusals.reach(it.code, f"{it.what}\n{it.why}")) for it in found)
+    told = "; ".join(it.what for it, reach in reaches if reach is not refusals.Reach.EVERYWHERE)
+    return Stranded(what=told, left=running) if told else None
 
 
 def _stockout(

@@ -164,8 +164,10 @@ def agree(
 ) -> PlanDocument | None:
     """Have a person agree to a new cluster before anything is made: bucket, record, lock or log.
 
-    Returns the plan that they agreed to; None where nobody is asked.
+    So it is with a move after a loss. Returns the plan that they agreed to; None where none is.
     """
+    if context.move:
+        consent.require_move(context, context.move)
     if not consent.asks_first(context):
         return None
     try:
@@ -198,9 +200,13 @@ def apply(
         tool = context.terraform(root, log, cloud)
         version = tool.binary.version
         with exclusive.alone(context, cloud, target.spec, root, tool) as follows_killed:
-            if cloud.folder.record() is None:
+            if (earlier := cloud.folder.record()) is None:
                 # Before anything else: a folder without a record does not count as ours.
                 cloud.folder.write_record(_record(context, None, kind, target, version, {}))
+            elif context.move and target.spec.places and not earlier.searching:
+                ownership.require_unmoved(context, earlier, context.move.serial)
+                # It is agreed to: what a move ends is no loss any more, for a later run neither.
+                cloud.folder.write_record(dataclasses.replace(earlier, searching=True))
             cloud.folder.begin_state(version)
             pricing.keep(context, cloud)
             tool.init()

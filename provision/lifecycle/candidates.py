@@ -63,7 +63,7 @@ def choose(  # noqa: PLR0913, PLR0917 - each is a fact of its own
         there = Site(zone, marked.way(cloud, record) if settings.capacity else None)
         if settings.places.names(zone) and there.way in ways:
             staying = at(there)
-            if not _may_leave(cloud, kind, record, staying):
+            if not _may_leave(context, cloud, kind, record, staying):
                 return staying, ()
     known = _known(context, asked, answers)
     against = {way: every.against(settings, way) if way else "" for way in ways}
@@ -108,18 +108,20 @@ def _site(candidate: Candidate) -> Site:
     return Site(candidate.zone, Way(candidate.way) if candidate.way else None)
 
 
-def _may_leave(cloud: Cloud, kind: Kind[SpecT], record: Record, there: SpecT) -> bool:
+def _may_leave(
+    context: Context, cloud: Cloud, kind: Kind[SpecT], record: Record, there: SpecT
+) -> bool:
     """Whether a cluster may move to another zone of ZONE without losing what is in use.
 
     That is so as long as its machines have never come all together; and later, if none of them
-    exists, and nothing that holds data.
+    exists, or jobs wait for those that it lost, and nothing holds data.
     """
     states = [it.get("instanceStatus") for it in kind.instances(cloud, there)]
+    lacks = states.count("RUNNING") < sum(pool.size.count or 0 for pool in there.pools)
     if record.searching:
-        wanted = sum(pool.size.count or 0 for pool in there.pools)
-        return states.count("RUNNING") < wanted
+        return lacks
     holds_data = there.shares or record.settings.get("NFS_FILESHARE_LIST")
-    return not (holds_data or any(states))
+    return not holds_data and (lacks if context.move else not any(states))
 
 
 def _known(context: Context, asked: SpecT, answers: Answers) -> Sequence[str]:

@@ -34,17 +34,20 @@ from provision.google import resources
 from provision.google.api import GoogleApiError, Service
 from provision.google.owner import MARKER
 from provision.lifecycle import plan_document, pricing
+from provision.screens import amounts
+from provision.settings import choices
+from provision.settings.candidates import Site
 from provision.settings.choices import KIND
 from provision.state import history
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from provision.context import Cloud, Context
+    from provision.context import Cloud, Context, Move
     from provision.deployment.deployment import SpecT
     from provision.deployment.kind import Kind
     from provision.documents.cost import Cost
-    from provision.documents.plan import Loss
+    from provision.documents.plan import Candidate, Loss
     from provision.documents.plan import Plan as PlanDocument
     from provision.spec.pools import Pool
     from provision.state.record import Record
@@ -113,6 +116,7 @@ class Stake(enum.StrEnum):
         " of others, address ranges, logins by keys"
     )
     NEWER = "Create: a cluster that a newer version of this program made is changed"
+    MOVE = "Run: with `--create`, a cluster whose machines were lost goes on in another zone or way"
     JOB = "Run: nodes that come for the job, for `ASK_ABOVE` dollars per hour, or more"
     EVERY_JOB = "Cancel: with `--all`, jobs that run, or wait for their turn"
     OVERWRITTEN = "Fetch: files here that differ from those of the job"
@@ -128,6 +132,7 @@ TABLE: Final[Mapping[Stake, tuple[Way, Way]]] = {
     Stake.LOSS: (Way.ASKS, Way.REFUSES),
     Stake.OPENS: (Way.ASKS, Way.REFUSES),
     Stake.NEWER: (Way.ASKS, Way.REFUSES),
+    Stake.MOVE: (Way.GOES_ON, Way.PASSES),
     Stake.JOB: (Way.GOES_ON, Way.PASSES),
     Stake.EVERY_JOB: (Way.ASKS, Way.REFUSES),
     Stake.OVERWRITTEN: (Way.ASKS, Way.REFUSES),
@@ -291,6 +296,47 @@ def require_create(context: Context, found: Plan, *, is_again: bool = False) -> 
     if is_again:
         raise SettingsError(f"The rest was not done, as you said; {undone}", code=Code.DECLINED)
     raise Declined(no, why=why)
+
+
+def require_move(context: Context, move: Move) -> None:
+    """Say what a move after a loss takes, and ask, as the table says, before it begins."""
+    name, plan, cost = context.settings.name_prefix, context.report.plan, context.report.cost
+    tried = [it for it in plan.candidates if not it.against] if plan else []
+    prices_known = [it.per_hour for it in tried if it.per_hour is not None]
+    grown = max(prices_known, default=Decimal(0)) - ((cost and cost.before) or Decimal(0))
+    is_dear = bool(prices_known) and grown >= Decimal(str(context.settings.ask_above))
+    context.console.progress(f"{name} is to go on where Google has all machines: {move.why}")
+    ends = f"{move.left} of them still {'runs' if move.left == 1 else 'run'}, and"
+    ends += " ends" if move.left == 1 else " end"
+    gone = f"{ends}, with the folders of jobs there; " if move.left else ""
+    context.console.progress(f"{gone}jobs go on with their folders as sent, and their mounts")
+    if tried:
+        context.console.progress(f"It tries {words.listed([_priced(it) for it in tried])}")
+    is_loss = move.left and (context.console.is_terminal or not move.own)
+    stakes = [Stake.MOVE, *[Stake.LOSS] * bool(is_loss), *[Stake.COST] * is_dear]
+    asked = way([] if context.agreed else stakes, terminal=context.console.is_terminal)
+    with unanswered("the cluster is as it was"):
+        match asked:
+            case Way.PASSES:
+                return
+            case Way.GOES_ON:
+                agrees = context.console.go_on("Go on?")
+            case Way.ASKS:
+                agrees = context.console.ask(f"Let {name} go on elsewhere?")
+            case Way.REFUSES:
+                raise SettingsError(
+                    f"This move would end machines; {name} stays where it is",
+                    code=Code.APPROVAL_NEEDED,
+                    why=ends,
+                    fix="--yes agrees to it beforehand",
+                )
+    if not agrees:
+        raise Declined(f"{name} stays where it is, as you said")
+
+
+def _priced(candidate: Candidate) -> str:
+    site = Site(candidate.zone, choices.Way(candidate.way) if candidate.way else None)
+    return f"{site}" + (f" for {amounts.usd(candidate.per_hour)}/h" if candidate.per_hour else "")
 
 
 def _opened(plan: PlanDocument | None) -> str:

@@ -178,6 +178,17 @@ def require_same(context: Context, cloud: Cloud, record: Record | None) -> None:
         )
 
 
+def require_unmoved(context: Context, record: Record, serial: int) -> None:
+    """Make sure, under the lock, that no other run has brought machines that were lost."""
+    if record.serial != serial:
+        raise StateError(
+            f"Another run has changed {context.settings.name_prefix} meanwhile:"
+            " it is left as it is now",
+            code=Code.STATE_LOCKED,
+            why="its machines may have come",
+        )
+
+
 def require_standing(context: Context, cloud: Cloud) -> None:
     """Make sure that what a Create has made and waited for was not removed meanwhile."""
     cloud.folder.look_again()

@@ -192,6 +192,39 @@ def _unknown(cost: Cost, setting: str, written: str, allowed: str) -> Iterator[P
             )
 
 
+def of_the_rest(context: Context, cloud: Cloud, spec: ClusterSpec) -> Settings:
+    """The settings, with what MAX_COST leaves to machines that come a second time.
+
+    Raises:
+        SettingsError: It leaves too little.
+    """
+    from provision.state import history  # noqa: PLC0415 - offline nothing was spent
+
+    settings = context.settings
+    if settings.max_cost is None:
+        return settings
+    known = history.in_all(history.of(cloud.folder), context.clock.now(), context.clock.cloud)
+    spent, limit = known.usd if known else Decimal(0), Decimal(str(settings.max_cost))
+    cost, written = estimate.of(spec, prices.listed().by(context.today)), f"{settings.max_cost:g}"
+    total, _ = estimate.in_all(spec, cost)
+    if total is not None and spent + total <= limit:
+        return settings
+    fits = estimate.longest_within(cost, limit - spent) if spent < limit else None
+    if fits is None or spec.has_control_plane:
+        raise SettingsError(
+            f"MAX_COST={written} leaves too little for machines that come again",
+            code=Code.COST_LIMIT,
+            setting="MAX_COST",
+            why=f"the cluster has cost at most ${spent:,.2f} so far",
+            fix=f"MAX_COST={(spent + (total or limit)).to_integral_value('ROUND_CEILING')}",
+        )
+    context.console.progress(
+        f"MAX_COST={written}: at most ${spent:,.2f} are spent, so Google deletes each VM that comes"
+        f" now {words.duration(float(fits))} after it came"
+    )
+    return settings.but(max_cost=f"{limit - spent:f}", max_run_duration=_written(fits))
+
+
 def ending(settings: Settings, spec: ClusterSpec, today: dt.date) -> tuple[str, Problem] | None:
     """The MAX_RUN_DURATION that keeps VMs within MAX_COST, and a note that says so.
 

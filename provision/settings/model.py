@@ -165,6 +165,10 @@ class Settings(BaseSettings):
         """The same settings, asking for another way of CAPACITY; None for no other."""
         return type(self)(self._given, way) if way not in {None, self._way} else self
 
+    def but(self, **texts: str) -> Self:
+        """The same settings with other texts of some fields."""
+        return type(self)({**self._given, **texts}, self._way)
+
     @classmethod
     def settings_customise_sources(
         cls,

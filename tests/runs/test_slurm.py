@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from tests.runs import state_file
 from tests.runs.conftest import Rehearse, Standing
@@ -64,3 +66,19 @@ def test_jobs_of_others_are_counted_keep_a_test_from_beginning_and_are_named_by_
     with state_file.blob(rehearsal, "np-deployment/vms/slurm/jobs.json") as told:
         told.upload_from_string('{"jobs": []}')
     assert rehearsal.run("Test").code == 0
+
+
+def test_a_job_on_a_part_of_a_vm_is_seen_in_its_node_and_keeps_a_test_from_beginning(
+    standing: Rehearse, tmp_path: Path
+) -> None:
+    rehearsal = standing(SLURM, rate=0.005)
+    (folder := tmp_path / "own").mkdir()
+    options = ("--copy", str(folder), "--name=long", "--gpus=1", "--nodes=1", "--detach")
+    begun = rehearsal.run("Run", *options, behind=("--", "sleep", "9000"), **SLURM)
+    assert begun.code == 0, begun.said
+    deadline = time.monotonic() + 60
+    while not (now := rehearsal.run("Status").document["status"])["slurm"]["gpus_in_use"]:
+        assert time.monotonic() < deadline
+    assert now["slurm"]["states"] == {"idle": 1, "mixed": 1}
+    assert [vm["slurm"]["gpus_in_use"] for vm in now["vms"] if vm["slurm"]["gpus_in_use"]] == [1]
+    assert rehearsal.run("Test").problem["what"] == "nothing was tested: Slurm runs the job long-1"

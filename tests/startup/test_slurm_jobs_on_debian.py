@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,7 @@ from aiinfra_vm.slurm_jobs import user_of
 
 # The first of them makes a root with Slurm, which takes minutes where none is kept.
 _UNIT = "aiinfra-slurm.service"
+_COPIED = 16.0  # seconds until slurmctld has written what it knows, and that is copied
 _DROP = f"/run/systemd/system/{_UNIT}.d"
 
 pytestmark = pytest.mark.timeout(900)
@@ -102,7 +104,7 @@ sbatch --comment=aiinfra:secret-1:9 --wrap=true 2>&1 | grep --count 'may not beg
 # As many as there are GPUs have begun before the first of them ends.
 COUNTS = """\
 cd /srv/shared/tasks
-echo "$SLURMD_NODENAME $CUDA_VISIBLE_DEVICES" >$JOB_INDEX
+echo "$SLURMD_NODENAME $CUDA_VISIBLE_DEVICES" >$JOB_INDEX-$JOB_ATTEMPT
 for _ in $(seq 600); do (($(ls | wc -l) >= 12)) && break; sleep 0.1; done
 (($(ls | wc -l) >= 12)) || exit 7
 [[ $JOB_INDEX != 5 || $JOB_ATTEMPT != 1 ]] || exit 8
@@ -156,12 +158,38 @@ def test_an_array_has_all_gpus_and_begins_again_what_failed(jobs: Jobs) -> None:
     assert len(places) == len(NAMES) * GPUS, places
 
 
+def test_a_job_without_a_limit_begins_before_its_vms_end_and_one_that_can_not_end_waits(
+    jobs: Jobs,
+) -> None:
+    reserves = "; ".join(
+        f"slurm_queue.reserve('{name}', {time.time() + 3000:.0f})" for name in NAMES
+    )
+    python = "PYTHONPATH=/opt/aiinfra/lib python3 -S -c"
+    jobs.slurm.run(f'{python} "from aiinfra_vm import slurm_queue; {reserves}; {reserves}"')
+    jobs.ask("hour-1", "true", nodes=1, seconds=3600)
+    jobs.ask("endless-1", "bash", "-c", "until [[ -e /srv/shared/ends ]]; do sleep 0.1; done")
+    jobs.when("endless-1", "running")
+    limits = "squeue --noheader --name=endless-1 --format=%l"
+    jobs.slurm.until(lambda: "UNLIMITED" in jobs.slurm.run(limits))
+    (jobs.slurm.group.shared / "ends").touch()
+    assert jobs.over("endless-1")["state"] == "succeeded"
+    why = "its VMs end before it would: a shorter --time may begin"
+    jobs.slurm.until(lambda: jobs.course("hour-1")["why"] == why)
+    for name in NAMES:
+        jobs.slurm.run(f"scontrol delete reservation=ends-{name}")
+    assert jobs.over("hour-1")["state"] == "succeeded"
+
+
 def test_a_copy_that_is_older_than_a_job_begins_it_once_more_and_drains_no_vm(jobs: Jobs) -> None:
+    # The head's own VM is out of it, as its slurmd knows of no other head until the end.
+    head = jobs.slurm.head()
+    drained = "state=drain reason='aiinfra: it is about to be killed'"
+    jobs.slurm.run(f"scontrol update nodename={head} {drained}", on=head)
+    time.sleep(_COPIED)
     old = jobs.slurm.group.read("vms/slurm/state.json")
     assert old is not None
     jobs.ask("again-1", "bash", "-c", AGAIN, nodes=2)
     jobs.when("again-1", "running")
-    head = jobs.slurm.head()
     jobs.slurm.run(f"mkdir {_DROP}; printf '[Service]\nRestart=no\n' >{_DROP}/no.conf", on=head)
     jobs.slurm.run(f"systemctl daemon-reload; systemctl kill --signal=KILL {_UNIT}", on=head)
     jobs.slurm.group.write("vms/slurm/state.json", old)
@@ -172,7 +200,7 @@ def test_a_copy_that_is_older_than_a_job_begins_it_once_more_and_drains_no_vm(jo
     assert (course["state"], course["attempt"], course["failures"]) == ("succeeded", 2, 0), course
     begun = (jobs.slurm.group.shared / "again").read_text().splitlines()
     assert sorted(begun) == ["attempt 1"] * 2 + ["attempt 2"] * 2
-    start = f"rm -r {_DROP}; systemctl daemon-reload; systemctl start {_UNIT}"
+    start = f"rm -r {_DROP}; systemctl daemon-reload; systemctl start --no-block {_UNIT}"
     jobs.slurm.run(start, on=head)
     jobs.slurm.wait_for_nodes()
 
@@ -202,3 +230,19 @@ def test_a_job_is_cancelled_and_its_vms_are_free_and_others_jobs_are_told(jobs: 
     assert {it["gpus"] for it in told("nodes")["nodes"]} == {GPUS}
     jobs.slurm.run("scancel --name=mine")
     assert jobs.over("late-1")["state"] == "succeeded"
+
+
+def test_a_vm_that_is_lost_is_named_and_its_job_begins_again_on_the_others(jobs: Jobs) -> None:
+    jobs.ask("lost-1", "bash", "-c", AGAIN.replace("/go", "/goes-on"), nodes=2, restarts=1)
+    jobs.when("lost-1", "running")
+    head = jobs.slurm.head()
+    names = [it["name"] for it in jobs.course("lost-1")["nodes"]]
+    (gone, *_) = [name for name in names if name != head]
+    jobs.slurm.vms.pop(gone).kill()
+    jobs.slurm.until(lambda: jobs.course("lost-1")["attempt"] == 2)
+    jobs.when("lost-1", "running")
+    (jobs.slurm.group.shared / "goes-on").touch()
+    course = jobs.over("lost-1")
+    assert (course["state"], course["failures"]) == ("succeeded", 1), course
+    assert f"({gone}), the VM {gone} was lost" in course["events"][0]
+    assert gone not in [it["name"] for it in course["nodes"]]

@@ -140,20 +140,6 @@ def test_only_jobs_of_run_get_a_folder(
     assert not (tmp_path / "jobs").exists()
 
 
-def test_a_folder_that_is_anothers_stays_theirs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(slurm_prolog, "HOME", tmp_path)
-    given: list[tuple[Path, str]] = []
-    monkeypatch.setattr("shutil.chown", lambda path, user, _: given.append((path, user)))
-
-    slurm_prolog.make_folder("aiinfra:train-1:1", "aiinfra-job-01")
-    slurm_prolog.make_folder("aiinfra:train-1:1", "aiinfra-job-02")
-
-    assert given == [(tmp_path / "train-1", "aiinfra-job-01")]
-    assert (tmp_path / "train-1").stat().st_mode & 0o777 == 0o700
-
-
 class Group:
     """VMs on loopback, of which each has a key or none."""
 

@@ -14,6 +14,8 @@ from provision.state.location import StateLocation
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from provision.deployment.kind import Stranded
+
 LOCATION = StateLocation("b", "np-deployment", is_default=False)
 PREFIX = f"{LOCATION.folder}/"
 
@@ -64,6 +66,11 @@ class _Blob:
     def _require(self, generation: int | None) -> None:
         if generation not in {None, self._folder.generations.get(self._own, 0)}:
             raise exceptions.PreconditionFailed("another generation")
+
+
+def watching(deaf: str = "", stranded: Stranded | None = None) -> Any:
+    """What is seen of the VMs of jobs: why they hear of none, and what of them is lost."""
+    return SimpleNamespace(deaf=lambda: deaf, stranded=lambda: stranded)
 
 
 class MemoryFolder(StateFolder):

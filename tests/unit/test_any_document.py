@@ -43,7 +43,7 @@ from provision.time.clock import Clock
 from provision.time.stages import Progress
 from tests import stored
 from tests.kubernetes import samples
-from tests.unit.memory_folder import MemoryFolder
+from tests.unit.memory_folder import MemoryFolder, watching
 from tests.unit.state.test_record import WHOLE
 
 if TYPE_CHECKING:
@@ -460,7 +460,7 @@ def test_jobs_are_told_of_and_cancelled_whatever_stands_of_them(
     files: dict[str, str | bytes] = {"jobs/train-1.json": json.dumps(ASKED)}
     files["vms/jobs/train-1/course.json"] = json.dumps(COURSE)
     sample = SAMPLES[name.replace("train-1", "{}").replace("task-1", "task-{}")][0]
-    jobs = VmJobs(MemoryFolder(files | {name: data.draw(_damaged(sample))}), Clock())
+    jobs = VmJobs(MemoryFolder(files | {name: data.draw(_damaged(sample))}), Clock(), watching())
 
     found = [it for it in map(jobs.find, jobs.names()) if it]
     json.dumps(plain(found))

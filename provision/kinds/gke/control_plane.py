@@ -23,13 +23,14 @@ from provision.google import resources, service_accounts
 from provision.google.api import GoogleApiError, Service
 from provision.google.lists import Lists
 from provision.google.resources import CLUSTER, NETWORK
+from provision.kinds import machines
 from provision.kinds.gke import variables
 from provision.kinds.gke.kubernetes import client
 from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from provision.lifecycle import phases
 from provision.lifecycle.phases import Phase
 from provision.spec.capacity import Mode
-from provision.spec.pools import Pool, Size
+from provision.spec.pools import Group, Pool, Size
 from provision.state.objects import Stored, Writer
 from provision.terraform.plan import SHORT_LIVED
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from provision.catalogue.fabrics import Network
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Deployment
+    from provision.deployment.kind import Stranded
     from provision.deployment.workspace import Workspace
     from provision.google.api import GoogleApi
     from provision.kinds.gke.kubernetes.facts import GpuPool
@@ -214,6 +216,26 @@ def made(document: Mapping[str, Any] | None, facts: ClusterFacts) -> Mapping[str
     """The pools that run jobs, by their names, as prices are looked up for them."""
     there = node_pools(document)
     return {it.name: as_spec(there[it.name], it) for it in facts.pools if it.name in there}
+
+
+def stranded(
+    api: GoogleApi, record: Record, facts: ClusterFacts, machine_type: str
+) -> Stranded | None:
+    """What the pools of a fixed size lack whose zone Create may change, and Google refuses there.
+
+    Other nodes come for each job, and are asked for in the zone of their pool.
+    """
+    document = find(api, record)
+    there = node_pools(document)
+    for name, pool in made(document, facts).items():
+        if pool.size.count is None or (pool.machine_type, pool.zone) != (machine_type, record.zone):
+            continue
+        for url in there[name].get("instanceGroupUrls", []):
+            group = Group.of(record.project_id, pool, resources.last(url))
+            members = api.managed_instances(group.project, group.zone, group.name)
+            if found := machines.elsewhere(group, members, api):
+                return found
+    return None
 
 
 def as_spec(pool: Mapping[str, Any], mine: GpuPool | None) -> Pool:

@@ -14,17 +14,19 @@ What others submit, with kubectl, is listed until it is over.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from provision.catalogue import names
-from provision.deployment.kind import Jobs, Needs, WayIn
+from provision.deployment.kind import Jobs, Needs, Stranded, WayIn
 from provision.documents import json_object
 from provision.documents.gke_status import JobState as Queued
 from provision.documents.job import Job, JobFailure, JobState
-from provision.errors import SettingsError
+from provision.errors import CheckError, SettingsError
 from provision.kinds import job_folder
 from provision.kinds.gke import control_plane, preview
 from provision.kinds.gke.kubernetes import (
@@ -70,6 +72,8 @@ _END: Final = Stored("pods/jobs/{}/ends/{}/{}.json", Writer.MACHINES, objects.sa
 _ANSWER: Final = 60.0
 """Seconds of cloud time for which a control plane may not answer."""
 _PAUSE: Final = 2.0
+_EVERY: Final = 60.0
+"""Seconds of cloud time between two looks at the nodes of a job that waits."""
 _TAKEN: Final = 409
 _GONE: Final = "is gone: somebody has deleted it, or the run that submitted it was killed"
 _SHAPES: Final = {it.kind: it for it in (run_jobs.JOB_SET, run_jobs.RAY_JOB, run_jobs.JOB)}
@@ -102,6 +106,8 @@ class GkeJobs(Jobs):
         self._facts = control_plane.finished(cloud.folder, record)
         self._jobs = JobFolder(cloud.folder, _PODS, context.clock)
         self._failures: dict[tuple[str, int], JobFailure | None] = {}
+        self._lost: Stranded | None = None
+        self._next = 0.0
 
     def needs(self, spec: JobSpec) -> Needs:
         """Its nodes, and the price of those that come for it."""
@@ -191,7 +197,8 @@ class GkeJobs(Jobs):
         job = self._jobs.spent(self._of_thing(job, thing, shape, asked), asked)
         if cancelled is not None and not job.state.is_over:
             return replace(job, state=JobState.STOPPING, why=_ENDED)
-        return job
+        lost = self.stranded(job) if job.state is JobState.WAITING else None
+        return replace(job, why=lost.what) if lost else job
 
     def log(self, job: Job, attempt: int, rank: int, after: int) -> Iterator[tuple[int, bytes]]:
         """The pieces, in their order."""
@@ -254,6 +261,19 @@ class GkeJobs(Jobs):
             lambda: self._cluster.delete(shape.api, shape.kind, job.name, kueue.NAMESPACE),
             f"cancel {job.name}",
         )
+
+    def stranded(self, job: Job) -> Stranded | None:
+        """By the groups of pools of a fixed size: other nodes come for each job."""
+        if job.state is JobState.RUNNING:
+            self._lost = None
+        elif time.monotonic() >= self._next:
+            self._next = time.monotonic() + self._context.clock.wall(_EVERY)
+            # Who may see jobs need not be allowed to see VMs.
+            with contextlib.suppress(CheckError):
+                self._lost = control_plane.stranded(
+                    self._cloud.api, self._record, self._facts, job.machine_type
+                )
+        return self._lost
 
     # ------------------------------------------------------------------ what it can have
 

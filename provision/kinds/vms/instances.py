@@ -24,14 +24,16 @@ from provision.kinds import gpus as gpu_words
 from provision.kinds import happened as happenings
 from provision.kinds.happened import Event, Told
 from provision.spec.capacity import Mode
+from provision.spec.pools import Group
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from provision.catalogue.machines import Gpu, MachineType
     from provision.google.api import GoogleApi
-    from provision.spec.pools import Group, Pool
+    from provision.spec.pools import Pool
     from provision.state.location import Place
+    from provision.state.record import Record
     from provision.time.clock import Clock
 
 _URL_KEY: Final = "proxy-url"
@@ -193,6 +195,23 @@ def _add_urls(api: GoogleApi, place: Place, documents: Iterable[dict[str, Any]])
     for whole in api.whole_instances(place.project_id, place.zone, sorted(of_name)):
         items = [it for it in whole["metadata"]["items"] if it["key"] == _URL_KEY]
         of_name[whole["name"]]["metadata"] = {"items": items}
+
+
+def group_of(record: Record, found: Sequence[Vm] = ()) -> Group:
+    """The group with the machines that were asked for; those that run where the record is lost."""
+    asked = record.settings
+    gpu, count = asked.get("ACCELERATOR_TYPE"), json_object.whole(asked.get("GPU_COUNT"))
+    machine_type = str(asked.get("VM_TYPE") or (found[0].machine_type if found else ""))
+    attached = machines.takes_gpus(machine_type)
+    return Group(
+        project=record.project_id,
+        zone=record.zone,
+        name=names.GROUP.of(record.name_prefix),
+        size=json_object.whole(asked.get("INSTANCE_COUNT")) or len(found),
+        machine_type=machine_type,
+        gpu=str(gpu) if gpu and attached else None,
+        gpus=count if count and attached else 0,
+    )
 
 
 def group_path(place: Place) -> str:

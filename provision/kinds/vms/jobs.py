@@ -12,23 +12,26 @@ Beside what every job has there (`kinds.job_folder`):
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
+import math
 import re
 import shlex
+import time
 from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
 from provision.codes import Code
-from provision.deployment.kind import Jobs, Needs, WayIn, shell
+from provision.deployment.kind import Jobs, Needs, Stranded, WayIn, shell
 from provision.documents import json_object
 from provision.documents.job import Job, JobState, JobTasks
-from provision.errors import ClusterError, SettingsError
+from provision.errors import CheckError, ClusterError, SettingsError
 from provision.kinds import connection, job_folder
 from provision.kinds.job_folder import JobFolder
-from provision.kinds.vms import agent, contents
+from provision.kinds.vms import agent, contents, instances, out_of_date, trouble
 from provision.screens import amounts, layout
 from provision.screens import jobs as screen
 from provision.settings.choices import KIND
@@ -39,6 +42,7 @@ from provision.state.objects import Stored, Writer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from provision.context import Cloud
     from provision.files.archive import Archive
     from provision.spec.job import JobSpec
     from provision.state.folder import StateFolder
@@ -57,6 +61,8 @@ MAY_ASK: Final = {
     "array": "--array",
 }
 """What a job has only if it is asked for, and by which option."""
+_EVERY: Final = 60.0
+"""Seconds of cloud time between two looks at the VMs while a job is waited for."""
 _STATES: Final = {"PENDING": JobState.WAITING, "RUNNING": JobState.RUNNING}
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 """Any program on a VM may write what others run: no other name is shown."""
@@ -64,6 +70,8 @@ _SENT: Final = "others run it, by Ray's own means; `ray job logs` on a VM has wh
 _QUEUED: Final = "{} sent it to Slurm; `scontrol show job {}` on a VM says all of it"
 _LONGEST: Final = 1e9
 """Seconds; no task runs for longer, whatever a program on its VM says."""
+_MOMENT: Final = 2.0
+"""Seconds of cloud time for which what was read is good enough for a list."""
 _LIVE: Final = frozenset(it for it in JobState if not it.is_over)
 _UNHEARD: Final = (
     "the VMs have not taken note of it yet; those that have powered themselves off (IDLE_TIMEOUT)"
@@ -111,22 +119,60 @@ _ON_RAY: Final = Stored("ray/jobs.json", Writer.MACHINES, _others)
 _BY_SLURM: Final = Stored("vms/slurm/jobs.json", Writer.MACHINES, _others)
 
 
-class VmJobs(Jobs):
-    """The jobs of a group of VMs.
+class Watch:
+    """Looks now and then at the VMs of jobs: whether they are there, and hear of any at all."""
 
-    `lost` says why they can hear of none at all, "" for nothing; `machine` what each of them is.
-    """
+    def __init__(self, cloud: Cloud, clock: Clock) -> None:
+        self._cloud = cloud
+        self._pause = clock.wall(_EVERY)
+        self._next = 0.0
+        self._deaf = ""
+        self._stranded: Stranded | None = None
+
+    def deaf(self) -> str:
+        """Why VMs hear of nothing, with what fixes it; "" for no reason that is known here."""
+        self._look()
+        return self._deaf
+
+    def stranded(self) -> Stranded | None:
+        """What VMs are lost that do not come again; None for none."""
+        self._look()
+        return self._stranded
+
+    def _look(self) -> None:
+        if time.monotonic() < self._next:
+            return
+        self._cloud.folder.look_again()
+        record = self._cloud.folder.record()
+        if record is None:
+            return
+        self._deaf, self._stranded = "", None
+        # Who may see jobs need not be allowed to see VMs.
+        with contextlib.suppress(CheckError):
+            seen = instances.see(self._cloud.api, record)
+            self._stranded = trouble.stranded(self._cloud, record, seen)
+            lost = out_of_date.without_account(self._cloud, record, seen.documents)
+            said = (f"{it.problem.what}; {it.problem.fix}" for it in lost)
+            self._deaf = "; ".join(said).replace("\n", " ")
+        self._next = time.monotonic() + self._pause
+
+
+class VmJobs(Jobs):
+    """The jobs of a group of VMs; `machine` says what each of them is, `watch` looks at them."""
 
     def __init__(
         self,
         folder: StateFolder,
         clock: Clock,
-        lost: Callable[[], str] = str,
+        watch: Watch | None = None,
         machine: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        self._folder, self._clock = folder, clock
-        self._lost, self._machine = lost, functools.cache(machine)
+        self._folder, self._clock, self._watch = folder, clock, watch
+        self._machine = functools.cache(machine)
         self._jobs = JobFolder(folder, "vms", clock)
+        # What was read when.
+        self._ends: dict[str, tuple[float, bool]] = {}
+        self._told: tuple[float, dict[str, Job]] = (0.0, {})
 
     def needs(self, spec: JobSpec) -> Needs | None:
         """Its VMs or parts of them, which are there, and what of the cluster's cost is its own."""
@@ -205,14 +251,34 @@ class VmJobs(Jobs):
         course = self._folder.read(_COURSE, name) or self._folder.read(_NOW) or {}
         course = course if course.get("name") == name else {}
         is_known = course and course.get("state") != JobState.WAITING
-        if not is_known and (lost := self._lost()):
-            return self._job(name, asked, {"why": lost})
+        if not is_known and self._watch and (deaf := self._watch.deaf()):
+            return self._job(name, asked, {"why": deaf})
         names = [] if is_known else self._order()
         earlier = names[: names.index(name)] if name in names else []
-        before = [it for it in earlier if not self._is_over(it)]
+        # In a list, each job asks that of all before it.
+        before = [it for it in earlier if not self._is_over(it, _MOMENT)]
         # Slurm's jobs run side by side: what one waits for stands in its course.
         first = f"{before[0]} is before it" if before and not self._is("slurm") else _UNHEARD
-        return self._job(name, asked, course or {"why": first}, place=len(before))
+        job = self._job(name, asked, course or {"why": first}, place=len(before))
+        found = None if job.state.is_over else self.stranded(job)
+        if found is None or (found.left and job.state is not JobState.WAITING):
+            return job
+        # Where no VM is left, none says that it does not run any more.
+        why = "" if job.why == _UNHEARD or not found.left else job.why
+        why = "; ".join(filter(None, [why, found.what]))
+        return replace(job, state=JobState.WAITING, why=why)
+
+    def stranded(self, job: Job) -> Stranded | None:
+        """By their group; with no VM left, what comes next of an attempt is its failure."""
+        found = self._watch.stranded() if self._watch else None
+        if found is None or found.left >= (job.nodes or math.inf):
+            return None
+        course = self._folder.read(_COURSE, job.name) or self._folder.read(_NOW) or {}
+        if found.left or course.get("name") != job.name:
+            return found
+        has_begun = course.get("state") in (JobState.RUNNING, JobState.STOPPING)
+        failures = json_object.whole(course.get("failures")) or 0
+        return replace(found, final=has_begun and failures >= job.restarts)
 
     def asked(self, name: str, *, again: bool = False) -> Mapping[str, Any] | None:
         """A job as it was submitted."""
@@ -344,9 +410,14 @@ class VmJobs(Jobs):
 
         self._folder.change(INDEX, changed, "application/json")
 
-    def _is_over(self, name: str) -> bool:
-        course = self._folder.read(_COURSE, name)
-        return course is not None and course.get("state") not in _LIVE
+    def _is_over(self, name: str, age: float = 0.0) -> bool:
+        """Whether nothing follows, by what was read of it so many seconds ago at most."""
+        read, is_over = self._ends.get(name, (0.0, False))
+        if not is_over and self._clock.since(read) >= age:
+            course = self._folder.read(_COURSE, name)
+            is_over = course is not None and course.get("state") not in _LIVE
+            self._ends[name] = self._clock.now(), is_over
+        return is_over
 
     def _order(self) -> list[str]:
         return [it["name"] for it in self._folder.read(INDEX) or ()]
@@ -371,7 +442,11 @@ class VmJobs(Jobs):
 
     def _others(self) -> dict[str, Job]:
         """What others run on Ray, or by Slurm, by name, as its head said last."""
-        return self._folder.read(_BY_SLURM if self._is("slurm") else _ON_RAY) or {}
+        read, found = self._told
+        if self._clock.since(read) >= _MOMENT:
+            found = self._folder.read(_BY_SLURM if self._is("slurm") else _ON_RAY) or {}
+            self._told = self._clock.now(), found
+        return found
 
 
 def _counted(tasks: JobTasks | None, told: Mapping[str, Any]) -> JobTasks | None:

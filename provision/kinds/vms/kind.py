@@ -123,8 +123,7 @@ class VmGroup(Kind[VmSpec]):
     def jobs(self, context: Context, cloud: Cloud, record: Record) -> Jobs:
         """Jobs by the agents of the VMs."""
         from provision.kinds import job_folder
-        from provision.kinds.vms.jobs import VmJobs
-        from provision.kinds.vms.out_of_date import Watch
+        from provision.kinds.vms.jobs import VmJobs, Watch
         from provision.lifecycle import pricing
 
         def machine() -> Mapping[str, Any]:
@@ -134,7 +133,7 @@ class VmGroup(Kind[VmSpec]):
             listed = pricing.known(context, cloud) if is_it else None
             return job_folder.machine(pools.group(settings), listed) if is_it else {}
 
-        return VmJobs(cloud.folder, context.clock, Watch(cloud, context.clock).look, machine)
+        return VmJobs(cloud.folder, context.clock, Watch(cloud, context.clock), machine)
 
 
 VM_GROUP: Final[Kind[VmSpec]] = VmGroup()

@@ -9,9 +9,7 @@ are changed without a restart where Google can do that, and replaced only when s
 from __future__ import annotations
 
 import concurrent.futures
-import contextlib
 import dataclasses
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +19,7 @@ from provision.codes import Code
 from provision.deployment.deployment import Held, OutOfDate
 from provision.documents import json_object
 from provision.documents.timeline import StageName
-from provision.errors import CheckError, ClusterError, Problem
+from provision.errors import ClusterError, Problem
 from provision.google import service_accounts
 from provision.google.api import GoogleApiError, Service
 from provision.google.lists import Lists
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
     from provision.google.api import GoogleApi
     from provision.kinds.vms.instances import Seen
     from provision.state.location import Place
-    from provision.time.clock import Clock
     from provision.time.stages import OpenStage, Progress
 
 _POLL: Final = 10.0
@@ -362,8 +359,6 @@ _WITHOUT_ROLE: Final = (
     "VMs say there that they live, and read what they are to do, in {}; by the bucket's own roles"
     " the account may not write there, so no job begins on them"
 )
-_EVERY: Final = 60.0
-"""Seconds of cloud time between two looks while a job waits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -432,34 +427,6 @@ def require_accounts(
     lost = without_account(cloud, place, documents, said)
     if lost:
         raise ClusterError.of([one.problem for one in lost])
-
-
-class Watch:
-    """Looks now and then whether VMs can hear of a job at all."""
-
-    def __init__(self, cloud: Cloud, clock: Clock) -> None:
-        self._cloud = cloud
-        self._pause = clock.wall(_EVERY)
-        self._next = 0.0
-        self._words = ""
-
-    def look(self) -> str:
-        """Why VMs hear of nothing, with what fixes it; "" for no reason that is known here."""
-        record = None
-        if time.monotonic() >= self._next:
-            self._cloud.folder.look_again()
-            record = self._cloud.folder.record()
-        if record is not None:
-            self._words = ""
-            # Who may see jobs need not be allowed to see VMs.
-            with contextlib.suppress(CheckError):
-                lost = without_account(
-                    self._cloud, record, instances.see(self._cloud.api, record).documents
-                )
-                said = (f"{it.problem.what}; {it.problem.fix}" for it in lost)
-                self._words = "; ".join(said).replace("\n", " ")
-            self._next = time.monotonic() + self._pause
-        return self._words
 
 
 def _lost(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from provision import words
 from provision.catalogue import names
-from provision.catalogue.machines import takes_gpus
 from provision.documents import json_object, vm_status
 from provision.documents.status import End, EndedBy, Older, PoolMode, PoolNow
 from provision.documents.vm_status import StartupState
@@ -21,7 +20,7 @@ from provision.screens.layout import counted
 from provision.settings.choices import KIND, NetworkConfig, called
 from provision.spec import capacity
 from provision.spec.capacity import Mode
-from provision.spec.pools import Group, Pool, Size
+from provision.spec.pools import Pool, Size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,7 +59,7 @@ def look(
     happenings = instances.happened(operations, record)
     known = instances.interruptions(happenings, clock)
     down = instances.down(seen.members, instances.restarting(found, known, clock))
-    group = _group(record, found)
+    group = instances.group_of(record, found)
     how = mode(record)
     may_ask = seen.group is not None and (record.last_request or how in {None, PoolMode.FLEX_START})
     requests = flex_start.requests(cloud.api, group.path) if may_ask else []
@@ -243,23 +242,6 @@ def _interruption(known: Interruption | None) -> vm_status.Interruption | None:
 
 
 # ------------------------------------------------------------------ the group
-
-
-def _group(record: Record, found: Sequence[instances.Vm]) -> Group:
-    """The group with the machines that were asked for; those that run where the record is lost."""
-    asked = record.settings
-    gpu, count = asked.get("ACCELERATOR_TYPE"), json_object.whole(asked.get("GPU_COUNT"))
-    machine_type = str(asked.get("VM_TYPE") or (found[0].machine_type if found else ""))
-    attached = takes_gpus(machine_type)
-    return Group(
-        project=record.project_id,
-        zone=record.zone,
-        name=names.GROUP.of(record.name_prefix),
-        size=json_object.whole(asked.get("INSTANCE_COUNT")) or len(found),
-        machine_type=machine_type,
-        gpu=str(gpu) if gpu and attached else None,
-        gpus=count if count and attached else 0,
-    )
 
 
 def mode(record: Record) -> PoolMode | None:

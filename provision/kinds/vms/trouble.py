@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision import words
 from provision.catalogue import machines as machine_types
 from provision.catalogue import xids
+from provision.deployment.kind import Stranded
 from provision.documents.status import About, Trouble, Waiting
 from provision.documents.vm_status import StartupState
 from provision.google import refusals
@@ -17,16 +18,19 @@ from provision.kinds.status import alike, who
 from provision.kinds.vms import agent, flex_start, instances, startup
 from provision.kinds.vms.instances import arguments, moment
 from provision.screens.layout import counted
+from provision.spec.capacity import ASKING, Mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from provision.context import Cloud
     from provision.documents.vm_status import SlurmNow, Vm
     from provision.google.api import GoogleApi
     from provision.kinds.vms.flex_start import ResizeRequest
-    from provision.kinds.vms.instances import Interruption, Member
+    from provision.kinds.vms.instances import Interruption, Member, Seen
     from provision.kinds.vms.out_of_date import LostAccount
     from provision.spec.pools import Group
+    from provision.state.record import Record
     from provision.time.clock import Clock
 
 _DAY: Final = 24 * 3600
@@ -243,6 +247,30 @@ def rank(vm: Vm) -> tuple[int, str]:
         or vm.interruption is not None
     )
     return (3 if needs else 4), vm.name
+
+
+def stranded(cloud: Cloud, record: Record, seen: Seen) -> Stranded | None:
+    """What a group lacks that Google has not where it is, or that nobody asks it for."""
+    if seen.group is None:
+        return None
+    group = instances.group_of(record)
+    if refused := machines.elsewhere(group, seen.members, cloud.api):
+        return refused
+    running = sum(it.get("instanceStatus") == "RUNNING" for it in seen.members)
+    missing = group.size - flex_start.present(seen.members, ())
+    asked = {name: record.settings.get(name.upper()) for name in ASKING}
+    if Mode.asked(asked).means.flex_start:
+        why = "Google makes no VM of flex start again, and there is no request for another one"
+        if any(it.is_open for it in flex_start.requests(cloud.api, group.path)):
+            return None
+    elif record.settings.get("IDLE_TIMEOUT") is not None:
+        why = "with IDLE_TIMEOUT its group makes no VM again"
+        left = (it for it in instances.down(seen.members) if it.is_left and not it.status)
+        missing += sum(1 for _ in left)
+    else:
+        return None
+    told = f"{running} of {group.size} VMs run in {group.zone}: {why}"
+    return Stranded(what=told, left=running, here=True) if missing > 0 else None
 
 
 # ------------------------------------------------------------------ machines

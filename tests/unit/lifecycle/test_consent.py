@@ -1,6 +1,7 @@
 """Who is asked what before a plan is applied, and what the plan is called."""
 
 import dataclasses
+from dataclasses import replace
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any, cast
@@ -8,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from provision.codes import Code
-from provision.context import Context
-from provision.documents.plan import Change, Count, Loss, SettingChange
+from provision.context import Context, Move
+from provision.documents.plan import Candidate, Change, Count, Loss, SettingChange
 from provision.errors import Declined, SettingsError
 from provision.google import resources
 from provision.intake import load
@@ -30,6 +31,8 @@ class _Desk:
     def __init__(self, answer: bool | None) -> None:  # noqa: FBT001 - what is typed
         self.is_terminal = answer is not None
         self.asked: list[str] = []
+        self.said: list[str] = []
+        self.progress = self.said.append
         self._answer = answer
 
     def ask(self, question: str) -> bool:
@@ -148,6 +151,48 @@ def test_roles_are_those_of_the_plan_and_vms_that_stay_are_told_of_a_new_templat
     found = Plan(add=1, creations=(template,), staying=4)
     assert _completed(found, there=1).kept.machines == 1
     assert _completed(found, there=0).kept is None
+
+
+MOVE = Move(why="z-a has no x available now", left=0, serial=3, own=False)
+TWO = (Candidate(zone="z-a", per_hour=Decimal(8)), Candidate(zone="z-b", per_hour=Decimal(30)))
+
+
+@pytest.mark.parametrize(
+    ("move", "tried", "terminal", "nobody"),
+    [
+        (MOVE, TWO[:1], ["Go on?"], ""),
+        # Twenty dollars an hour more are money alone, and MAX_HOURLY_COST is for that.
+        (MOVE, TWO, ["Go on?"], ""),
+        (replace(MOVE, left=1), TWO, ["Let quickstart go on elsewhere?"], "would end machines"),
+        (replace(MOVE, left=2, own=True), TWO, ["Let quickstart go on elsewhere?"], ""),
+    ],
+    ids=["none-runs", "dear", "one-runs", "of-this-run"],
+)
+def test_a_move_after_a_loss_is_asked_for_as_what_a_create_ends(
+    move: Move, tried: tuple[Candidate, ...], terminal: list[str], nobody: str
+) -> None:
+    def made(answer: bool | None, *, agreed: bool = False) -> tuple[_Desk, Context]:  # noqa: FBT001 - what is typed
+        desk = _Desk(answer)
+        context = _context(desk, Change.NOTHING, agreed=agreed, grown="0")
+        vars(context.settings)["name_prefix"] = "quickstart"
+        context.report.plan = replace(context.report.plan, candidates=tried)
+        return desk, context
+
+    desk, context = made(answer=True)
+    consent.require_move(context, move)
+    assert desk.asked == terminal
+    with pytest.raises(Declined):
+        consent.require_move(made(answer=False)[1], move)
+    consent.require_move(made(answer=False, agreed=True)[1], move)
+    desk, context = made(answer=None)
+    if nobody:
+        with pytest.raises(SettingsError, match=nobody) as refused:
+            consent.require_move(context, move)
+        assert refused.value.problems[0].code is Code.APPROVAL_NEEDED
+    else:
+        consent.require_move(context, move)
+    assert "z-a for $8.00/h" in desk.said[-1]
+    assert ("still run" in desk.said[-2]) == bool(move.left)
 
 
 class _Google:

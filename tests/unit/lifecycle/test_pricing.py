@@ -13,13 +13,15 @@ from hypothesis import strategies as st
 from provision import cli
 from provision.catalogue import prices
 from provision.context import Cloud, Context
-from provision.errors import Code, ProvisionError, StateError
+from provision.cost import estimate
+from provision.errors import Code, ProvisionError, SettingsError, StateError
 from provision.google.api import GoogleApiError
 from provision.kinds import registry
 from provision.lifecycle import calendar, pricing
 from provision.report import Report
 from provision.settings.model import Settings
 from provision.time.clock import Clock
+from tests.unit.memory_folder import MemoryFolder
 
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 
@@ -235,6 +237,35 @@ def test_a_price_is_an_estimate_from_the_month_on_for_which_google_announced_ano
     assert not any(it.is_estimate or it.outdated for it in others)
     if changed:
         assert "new price since Nov 2026; PRICES=live asks" in str(machines.outdated)
+
+
+@pytest.mark.parametrize(
+    ("hours", "left"), [(0, 240), (1, 210), (5, None)], ids=["nothing", "a-part", "too-much"]
+)
+def test_machines_that_come_a_second_time_have_what_max_cost_leaves(
+    hours: int, left: int | None
+) -> None:
+    usual = _context(MAX_COST="36", INSTANCE_COUNT="1", MAX_RUN_DURATION="4h")
+    context = dataclasses.replace(usual, clock=Clock())
+    since = dt.datetime.now(dt.UTC) - dt.timedelta(hours=hours)
+    own = {"version": "1", "who": "a@b", "ended": "done", "action": "Create", "hourly": "8"}
+    folder = MemoryFolder(
+        {"history.json": json.dumps({"lines": [own | {"at": since.isoformat()}]})}
+    )
+    cloud = cast("Cloud", SimpleNamespace(folder=folder))
+    spec = registry.of(context.settings).spec(context.settings)
+    if left is None:
+        with pytest.raises(SettingsError, match="leaves too little") as refused:
+            pricing.of_the_rest(context, cloud, spec)
+        assert "has cost at most $40.0" in refused.value.problems[0].why
+        return
+    found = pricing.of_the_rest(context, cloud, spec)
+    assert found.max_run_duration == left * 60
+    assert (found is context.settings) == (hours == 0)
+    again = registry.of(found).spec(found)
+    rest, _ = estimate.in_all(again, estimate.of(again, prices.listed().by(context.today)))
+    assert rest is not None
+    assert rest + 8 * hours <= 36
 
 
 def test_google_is_asked_for_prices_only_where_the_settings_say_so() -> None:

@@ -164,6 +164,8 @@ def test_a_vm_that_is_lost_is_named_and_no_program_is_to_blame() -> None:
     assert story.state(_entry("NODE_FAIL")) is State.WAITING
     assert "rank 0 (vm-2), the VM vm-2 was lost" in story.course.events[0]
     assert story.goes_on(_entry("NODE_FAIL")).submit  # at once
+    # Slurm takes minutes until it says so; what it still has of that attempt is cancelled.
+    assert story.goes_on(_entry("RUNNING")).cancel == ("7",)
 
 
 def test_an_attempt_that_slurm_lost_with_its_head_is_begun_again_and_is_no_failure() -> None:

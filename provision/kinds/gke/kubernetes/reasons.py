@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
     from provision.google.refusals import Quota
 
-_ELSEWHERE: Final = "the zone has no such machines now: try another zone, region or machine type"
+_ELSEWHERE: Final = (
+    "the zone has no such machines now: try another zone, region or machine type; another ZONE and"
+    " Create --yes move its pool, and its jobs go on there"
+)
 _WAIT: Final = "Google has no such machines at the moment; the request stays in Google's queue"
 _GRANT: Final = (
     "GKE's service agent lacks a permission in the project: see Google's message, or enable the"

@@ -241,7 +241,7 @@ def test_a_job_that_may_have_fewer_pods_at_a_time_gets_those_that_there_is_quota
 def test_what_the_last_indexes_of_a_job_do_not_need_is_the_next_jobs(
     cluster: Gke, clock: Clock
 ) -> None:
-    many = {"parallelism": 4, "completions": 5, "completionMode": "Indexed"}
+    many: dict[str, Any] = {"parallelism": 4, "completions": 5, "completionMode": "Indexed"}
     _job(cluster, _pod(cluster, "sleep", "600"), **many)
     _job(cluster, _pod(cluster, "sleep", "60"), "two")
     _until(clock, lambda: _why(cluster, "Admitted", "one"))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from provision.deployment.kind import Stranded
 from provision.documents.job import Job, JobState
 from provision.documents.vm_status import StartupStep
 from provision.errors import SettingsError
@@ -19,7 +20,7 @@ from provision.spec.job import JobSpec
 from provision.state.objects import Change
 from provision.time.clock import Clock
 from tests.unit.kinds.cases import having
-from tests.unit.memory_folder import MemoryFolder
+from tests.unit.memory_folder import MemoryFolder, watching
 
 
 def _cloud(folder: MemoryFolder) -> Any:
@@ -146,9 +147,9 @@ ASKED = json.dumps(
 JOB, INDEX, NOW, RAY = "jobs/train-1.json", "jobs/index.json", "vms/job.json", "ray/jobs.json"
 
 
-def _jobs(texts: dict[str, str], lost: str = "") -> VmJobs:
+def _jobs(texts: dict[str, str], lost: str = "", stranded: Stranded | None = None) -> VmJobs:
     """The jobs of a folder, by the texts of its objects; `lost`: why VMs hear of none."""
-    return VmJobs(MemoryFolder(dict(texts)), Clock(), lambda: lost)
+    return VmJobs(MemoryFolder(dict(texts)), Clock(), watching(lost, stranded))
 
 
 def _train(name: str, text: str, *, lost: str = "", **more: str) -> Job:
@@ -175,6 +176,31 @@ def test_a_job_of_which_vms_can_not_hear_says_so_until_it_is_under_way(course: s
 
 
 @pytest.mark.parametrize(
+    ("state", "left", "failures", "shown", "final"),
+    [
+        ("running", 0, 1, JobState.WAITING, False),
+        ("running", 0, 2, JobState.WAITING, True),
+        ("preparing", 0, 2, JobState.WAITING, False),
+        ("running", 1, 2, JobState.RUNNING, False),
+        ("waiting", 1, 2, JobState.WAITING, False),
+    ],
+)
+def test_a_job_without_machines_waits_whatever_was_last_heard_of_it(
+    state: str, left: int, failures: int, shown: JobState, *, final: bool
+) -> None:
+    lost = Stranded(what="z-a has no x available now", left=left)
+    course = {"name": "train-1", "state": state, "attempt": 3, "failures": failures}
+    texts = {JOB: json.dumps(json.loads(ASKED) | {"restarts": 2}), NOW: json.dumps(course)}
+    jobs = _jobs(texts, stranded=lost)
+    job = jobs.find("train-1")
+    assert job is not None
+    assert (job.state, lost.what in job.why) == (shown, shown is JobState.WAITING)
+    found = jobs.stranded(job)
+    assert found is not None
+    assert (found.what, found.final) == (lost.what, final)
+
+
+@pytest.mark.parametrize(
     ("seconds", "limit", "words"),
     [
         (None, None, "until it ends: $528 a day, which --time limits"),
@@ -189,7 +215,7 @@ def test_what_a_job_takes_of_vms_that_are_there_has_its_price(
     folder = MemoryFolder({"vms/group.json": '{"instance_count": 4}'})
     record = having(settings={"MAX_RUN_DURATION": limit})
     monkeypatch.setattr(folder, "record", lambda: record)
-    jobs = VmJobs(folder, Clock(), machine=lambda: machine)
+    jobs = VmJobs(folder, Clock(), watching(), lambda: machine)
     found = jobs.needs(JobSpec(name="train", command=("true",), nodes=2, seconds=seconds))
     assert found
     assert found.words == f"The job takes 2 of 4 VMs, 16 GPUs, there already at $22.00/h, {words}"

@@ -2,7 +2,7 @@
 
 import json
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -55,6 +55,19 @@ def test_each_job_is_as_far_as_its_own_course_and_waits_for_what_that_says() -> 
     assert list(_jobs(courses).unfinished(every=True)) == ["a-1", "s-1"]
     courses["vms/jobs/s-1/course.json"] = _course("failed")
     assert list(_jobs(courses).unfinished(every=True)) == ["a-1"]
+
+
+def test_a_list_of_many_jobs_that_wait_reads_no_job_for_each_that_is_behind_it() -> None:
+    names = [f"s-{it}" for it in range(1, 31)]
+    files: dict[str, Any] = {f"jobs/{it}.json": {**ASKED, "name": it} for it in names}
+    waits = {"state": "waiting", "why": "it waits for GPUs that are in use"}
+    files |= {f"vms/jobs/{it}/course.json": {**waits, "name": it} for it in names}
+    files["jobs/index.json"] = {"jobs": [{"name": it} for it in names]}
+    jobs = _jobs(files)
+    found = [jobs.find(it) for it in names]
+    assert [it.place for it in found if it] == list(range(30))
+    read = cast("MemoryFolder", jobs._folder).looked
+    assert len([it for it in read if it.endswith("course.json")]) <= 2 * len(names)
 
 
 def test_a_job_of_tasks_is_one_line_that_says_how_many_are_how_far() -> None:

@@ -10,7 +10,7 @@ from provision.catalogue import accounts
 from provision.codes import Code
 from provision.errors import ClusterError
 from provision.google.api import GoogleApiError
-from provision.kinds.vms import out_of_date
+from provision.kinds.vms import jobs, out_of_date
 from provision.kinds.vms.out_of_date import LostAccount
 from provision.lifecycle import plan_document
 from provision.time.clock import Clock
@@ -63,7 +63,7 @@ def _cloud(google: Google) -> Any:
     """The VM 1 has said as which account it acts, and 2 has not."""
     said = {"members": [{"instance_id": "1", "account": FIRST, "present": False}]}
     folder = MemoryFolder({"vms/roster.json": json.dumps(said)})
-    vars(folder)["record"] = lambda: having(**vars(PLACE))
+    vars(folder)["record"] = lambda: having(settings={"INSTANCE_COUNT": 1}, **vars(PLACE))
     return having(api=google, folder=folder, project_number="42", lists=None)
 
 
@@ -123,13 +123,13 @@ def test_vms_whose_account_is_gone_are_out_of_date_though_of_the_newest_template
 
 def test_who_waits_for_a_job_is_told_and_google_asked_once_a_minute() -> None:
     google = Google(404)
-    watch = out_of_date.Watch(_cloud(google), Clock())
-    first, second = watch.look(), watch.look()
+    watch = jobs.Watch(_cloud(google), Clock())
+    first, second = watch.deaf(), watch.deaf()
     assert first == second
     assert f"undelete {FIRST}" in first
     assert "\n" not in first
     assert google.asked == [f"projects/p/serviceAccounts/{OURS}"]
-    assert not out_of_date.Watch(_cloud(Google(500)), Clock()).look()
+    assert not jobs.Watch(_cloud(Google(500)), Clock()).deaf()
 
 
 @pytest.mark.parametrize("code", [403, 503])

@@ -62,12 +62,14 @@ def follow(
         turn = _whole(course, spec, own, reports, world, cancelled=cancelled)
     else:
         turn = _array(course, spec, own, reports, world, cancelled=cancelled)
-    wanted = turn.course.attempt + (turn.course.state is State.WAITING)
-    late = world.now - turn.course.since > _ENDING
+    after = turn.course
+    wanted = after.attempt + (after.state is State.WAITING)
+    # One that is over may still be on its way out; of an attempt that failed, a VM may be lost.
+    is_late = not after.state.is_over or world.now - after.since > _ENDING
     stale = [
         it.number
         for it in own
-        if not it.is_over and late and (it.attempt != wanted or turn.course.state.is_over)
+        if not it.is_over and is_late and (it.attempt != wanted or after.state.is_over)
     ]
     short = () if spec.seconds else (it.number for it in own if _is_short(it))
     cancel = dict.fromkeys((*turn.cancel, *stale))
