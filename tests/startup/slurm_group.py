@@ -6,7 +6,9 @@ of many machines that run tests are not of the second version alone), and how la
 
 from __future__ import annotations
 
+import base64
 import json
+import sys
 import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self
@@ -14,6 +16,12 @@ from typing import TYPE_CHECKING, Any, Self
 from tests.startup import roots
 from tests.startup.debian_vm import STAND_INS, DebianVM
 from tests.startup.group import Group, Site
+from tests.startup.sandbox import PAYLOAD
+
+if str(PAYLOAD / "lib") not in sys.path:
+    sys.path.append(str(PAYLOAD / "lib"))
+
+from aiinfra_vm import slurm_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,6 +126,13 @@ class SlurmGroup:
         """The VM that has the lease; "" for none."""
         text = self.group.read("vms/slurm/head.json")
         return str(json.loads(text)["vm"]) if text else ""
+
+    def copied(self) -> dict[str, bytes]:
+        """The files of slurmctld that a new head would begin with."""
+        document = json.loads(self.group.read("vms/slurm/state.json") or b"{}")
+        key = (self.vms[self.head()].disk / "etc/slurm/slurm.key").read_bytes()
+        sealed = base64.b64decode(document.get("sealed", ""))
+        return slurm_state.opened(key, document.get("life", 0), sealed) or {}
 
     def nodes(self, on: str = NAMES[0]) -> dict[str, str]:
         """The state of each node, as sinfo on a VM says it; none where nobody answers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -188,11 +189,15 @@ def test_jobs_outlive_their_head_and_an_old_head_that_boots_again_runs_nothing_t
     slow = 'srun --ntasks-per-node=1 sh -c "sleep 25; hostname"'
     long = _submit(slurm, slow, *there, "--output=/srv/shared/long.out")
     _wait_for(slurm, long, "RUNNING")
-    array = ("--array=0-11", "--gpus=1", f"--exclude={head}", "--output=/dev/null")
-    before = slurm.group.read("vms/slurm/state.json")
+    array = (
+        "--job-name=follows",
+        "--array=0-11",
+        "--gpus=1",
+        f"--exclude={head}",
+        "--output=/dev/null",
+    )
     tasks = _submit(slurm, TASK, *array)
-    # The copy is at most ten seconds older than what is known, which slurmctld writes within five.
-    slurm.until(lambda: slurm.group.read("vms/slurm/state.json") != before)
+    slurm.until(lambda: b"follows" in slurm.copied().get("job_state", b""))
 
     slurm.vms[head].kill()
 
@@ -211,6 +216,23 @@ def test_jobs_outlive_their_head_and_an_old_head_that_boots_again_runs_nothing_t
     new = _submit(slurm, "true", "--output=/dev/null")
     assert int(new) >= (int(long) // 1000 + 1) * 1000
     _wait_for(slurm, new)
+
+
+def test_a_head_whose_lease_another_vm_has_ends_slurmctld_at_once_and_follows(
+    slurm: SlurmGroup,
+) -> None:
+    head, other = slurm.head(), _others(slurm)[0]
+    lease = json.loads(slurm.group.read("vms/slurm/head.json") or "")
+    values = slurm.vms[other].server.values
+    lease |= {"vm": other, "instance_id": values["id"], "life": "another"}
+    lease |= {"address": values["network-interfaces/0/ip"]}
+
+    slurm.group.write("vms/slurm/head.json", json.dumps(lease).encode())
+
+    slurm.until(lambda: not slurm.run("pgrep -x slurmctld || true", on=head))
+    slurm.until(lambda: slurm.nodes(head) == dict.fromkeys(NAMES, "idle"))
+    assert slurm.run("scontrol ping", on=head).startswith(f"Slurmctld(primary) at {other} is UP")
+    assert slurm.run("pgrep -x slurmctld || true", on=head) == ""
 
 
 def test_a_vm_that_is_made_again_with_another_address_is_a_node_again(slurm: SlurmGroup) -> None:

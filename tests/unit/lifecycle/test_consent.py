@@ -175,6 +175,7 @@ def test_a_move_after_a_loss_is_asked_for_as_what_a_create_ends(
         desk = _Desk(answer)
         context = _context(desk, Change.NOTHING, agreed=agreed, grown="0")
         vars(context.settings)["name_prefix"] = "quickstart"
+        assert context.report.plan is not None
         context.report.plan = replace(context.report.plan, candidates=tried)
         return desk, context
 

@@ -111,7 +111,7 @@ def test_one_that_is_through_before_anybody_looks_has_succeeded() -> None:
         ("JobHeldUser", "somebody holds it: scontrol release 7"),
         (
             "ReqNodeNotAvail, Reserved for maintenance",
-            "its VMs end before it would: a shorter --time may begin",
+            "its VMs end before it would, or another job has them next: a shorter --time may begin",
         ),
         (
             "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority",

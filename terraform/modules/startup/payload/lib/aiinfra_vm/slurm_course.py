@@ -23,10 +23,12 @@ _OURS = f"{SHORTEST}:00"
 _UNABLE = ("FAILED", "TIMEOUT", "OUT_OF_MEMORY", "DEADLINE", "COMPLETED")
 _COUNTS = ("waiting", "running", "succeeded", "failed", "cancelled")
 NEW = "Slurm has not looked at it yet"
+_KEPT = "its VMs end before it would, or another job has them next: a shorter --time may begin"
 _REASONS = {
     "JobArrayTaskLimit": "as many of its tasks run as may at once",
     "BeginTime": "it begins again in a moment",
-    "ReqNodeNotAvail, Reserved": "its VMs end before it would: a shorter --time may begin",
+    "ReqNodeNotAvail, Reserved": _KEPT,
+    "ReqNodeNotAvail, May be reserved": _KEPT,
     "ReqNodeNotAvail": "it waits for VMs that are down or drained (Status names them)",
     "Nodes required for job are": "it waits for VMs that are down or drained (Status names them)",
 }

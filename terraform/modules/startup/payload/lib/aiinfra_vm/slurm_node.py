@@ -7,6 +7,7 @@ of it is masked.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import signal
@@ -142,7 +143,8 @@ class Node(heads.Node):
             over.set()
             controller.stop()
             if begun:
-                _try(lambda: self._state.copy(now=True))
+                with contextlib.suppress(Lost):
+                    _try(lambda: self._state.copy(now=True))
             keeper.join(heads.LAST_RENEWAL)
             # Another VM need not wait for the lease to expire.
             held.release()
