@@ -96,7 +96,7 @@ def _pids(vm: DebianVM) -> list[str]:
 def test_a_job_goes_on_from_its_checkpoint_and_each_stop_can_be_read_afterwards(
     tmp_path: Path,
 ) -> None:
-    root = roots.with_packages(roots.root(roots.Release.DEBIAN_13), "needrestart")
+    root = roots.with_packages(roots.root(roots.Release.DEBIAN_12), "needrestart")
     (tmp_path / "site").mkdir()
     with Site(tmp_path / "site", root) as site, Group(site, tmp_path, root) as group:
         week = Week(group)
