@@ -223,3 +223,21 @@ def test_a_job_without_a_restart_left_ends_where_all_machines_are_lost(
     assert "its machines were lost, and no restart is left" in ended.problem["what"]
     assert "--restarts" in ended.problem["fix"]
     assert _groups(rehearsal) == [A]
+
+
+@SLOW
+def test_a_job_on_gke_goes_on_with_the_pool_of_a_fixed_size(
+    standing: Rehearse, folder: Path
+) -> None:
+    gke = SPOT | {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24"}
+    rehearsal = standing(gke, rate=RATE)
+    rehearsal.settings |= gke
+    started = _begin(rehearsal, folder, "--create", "--yes", "--nodes=2")
+    rehearsal.stock({"zones": A, "machines": 0})
+    for vm in _vms(rehearsal):
+        if "nodepool" in vm:
+            rehearsal.google("POST", f"compute/v1/{vm}/simulateMaintenanceEvent")
+    ended = rehearsal.finish(started)
+    assert ended.code == 0, ended.said
+    assert f"From {A} to {B}: {A} has no g2-standard-24 available now" in ended.said
+    assert job_of(ended)["attempt"] == 2
