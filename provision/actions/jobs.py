@@ -100,14 +100,14 @@ def act(context: Context, action: Action) -> None:
     if action is Action.JOBS and not context.job:
         found = filter(None, map(jobs.find, jobs.names()))
         context.report.jobs = [jobs.heard(it) for it in found]
-        context.note(_silent(jobs, context.report.jobs))
+        context.note(_worth_a_look(jobs, context.report.jobs))
         context.console.show(screen.lines(context.report.jobs), as_result=True)
         return
     job = meant(context, jobs, wanted)
     if action is Action.JOBS:
         job = jobs.whole(job)
         context.report.jobs = [job]
-        context.note(_silent(jobs, [job]))
+        context.note(_worth_a_look(jobs, [job]))
         context.console.show(screen.whole(job), as_result=True)
     elif context.follow:
         follow(context, jobs, job.name)
@@ -129,9 +129,11 @@ def show_role(context: Context) -> None:
     context.console.result(permissions.submitters_role(spec, context.location))
 
 
-def _silent(jobs: Jobs, found: Sequence[Job]) -> list[Problem]:
-    """What to look at of jobs that have not said anything for long."""
-    return [
+def _worth_a_look(jobs: Jobs, found: Sequence[Job]) -> list[Problem]:
+    """What to do about jobs that wait for lost machines, or have not said anything for long."""
+    waiting = [(it, jobs.stranded(it)) for it in found if it.state is JobState.WAITING]
+    lost = [_who_brings(it, told) for it, told in waiting if told]
+    return lost[:1] + [
         Problem(
             code=Code.NOTE,
             what=f"Rank 0 of {it.name} has said nothing for {duration(it.silent)}",
@@ -360,16 +362,19 @@ def follow(
 
 
 def _tell(context: Context, job: Job, found: Stranded) -> bool:
-    """Say who can bring machines that were lost."""
-    told = Problem(
+    context.note([_who_brings(job, found)])
+    return False
+
+
+def _who_brings(job: Job, found: Stranded) -> Problem:
+    """Who can bring machines that were lost."""
+    return Problem(
         code=Code.NOTE,
         what=f"{job.name} waits for machines that were lost: {found.what}",
         why="Google may have some here again, and then it goes on; this action makes none",
         fix=f"aiinfra Run --again {job.name} --create has them come in another zone of ZONE, or in"
         " another way of CAPACITY",
     )
-    context.note([told])
-    return False
 
 
 class _Loss:

@@ -210,7 +210,7 @@ class Run:
         if is_late and (rate or done.seconds >= spec["seconds"]):
             self._say(course, [*said, f"=== aiinfra: SIGTERM: {_TIME_IS_OVER} ==="])
             return self._failed(course, spec, 0, _TOLD_TO_END, _TIME_IS_OVER, said, final=True)
-        self._say(course, said)
+        self._say(course, [] if lost and now >= ended else said)
         if lost:
             cause = f"the VM {course['nodes'][lost[0]]['name']} was lost, or does not answer"
             return self._failed(course, spec, lost[0], None, cause, [])

@@ -137,7 +137,10 @@ class SlurmGroup:
     def nodes(self, on: str = NAMES[0]) -> dict[str, str]:
         """The state of each node, as sinfo on a VM says it; none where nobody answers."""
         try:
-            said = self.run("sinfo --noheader --Node --partition=all --format='%N %T'", on=on)
+            # A head that is gone is asked for half a minute.
+            said = self.run(
+                "timeout 3 sinfo --noheader --Node --partition=all --format='%N %T'", on=on
+            )
         except RuntimeError:
             return {}
         return dict(line.split() for line in said.splitlines())

@@ -659,6 +659,22 @@ def test_a_vm_that_has_not_read_the_roster_yet_begins_its_part(
     assert json.loads(asked.read_text())["course"]["name"] == "train-1"
 
 
+@pytest.mark.parametrize(
+    ("said", "is_active"), [("active", True), ("deactivating", True), ("inactive", False)]
+)
+def test_a_systemd_that_does_not_answer_says_nothing_of_a_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, *, is_active: bool
+) -> None:
+    (tmp_path / "systemctl").write_text(f"#!/bin/sh\necho {said}\n")
+    (tmp_path / "systemctl").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert Unit(tmp_path).is_active() is is_active
+    refused = "echo Failed to connect to system scope bus >&2; exit 1"
+    (tmp_path / "systemctl").write_text(f"#!/bin/sh\n{refused}\n")
+    with pytest.raises(OSError, match="does not answer"):
+        Unit(tmp_path).is_active()
+
+
 def _child_of(pid: int) -> int:
     return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
 

@@ -96,7 +96,7 @@ def _submit(slurm: SlurmGroup, command: str, *options: str, user: str = "ana") -
 def _state(slurm: SlurmGroup, job: str, on: str = NAMES[2]) -> str:
     """The state of a job; "" where nobody says it."""
     try:
-        said = slurm.run(f"scontrol show job {job} --oneliner", on=on)
+        said = slurm.run(f"timeout 3 scontrol show job {job} --oneliner", on=on)
     except RuntimeError:
         return ""
     return " ".join(re.findall(r" JobState=(\w+)", said))
@@ -218,7 +218,7 @@ def test_jobs_outlive_their_head_and_an_old_head_that_boots_again_runs_nothing_t
     _wait_for(slurm, new)
 
 
-def test_a_head_whose_lease_another_vm_has_ends_slurmctld_at_once_and_follows(
+def test_a_head_whose_lease_another_vm_has_ends_slurmctld_and_follows(
     slurm: SlurmGroup,
 ) -> None:
     head, other = slurm.head(), _others(slurm)[0]

@@ -107,7 +107,7 @@ def test_what_is_silent_for_an_hour_is_said_with_what_to_look_at() -> None:
     runs = Job(name="a-1", state=JobState.RUNNING, machines=("vm-1",), attempt=1, submitted="")
     vms = cast("Any", SimpleNamespace(inside=lambda job: VmJobs.inside(cast("Any", None), job)))
     found = [replace(runs, silent=silent) for silent in (None, 0.0, 3599.0, 2 * 3600.0)]
-    (problem,) = jobs._silent(vms, found)
+    (problem,) = jobs._worth_a_look(vms, found)
     assert problem.what == "Rank 0 of a-1 has said nothing for 2 h 0 min"
     assert "aiinfra Logs a-1 --rank all --tail 5" in problem.fix
     assert problem.fix.endswith("aiinfra Ssh vm-1, and there nvidia-smi")

@@ -200,7 +200,9 @@ def _image(run: Run) -> None:
 def _job_that(run: Run, **more: Any) -> tuple[SimpleNamespace, SimpleNamespace]:
     """A run, and the only job of its cluster."""
     job = Job(name="train-1", submitted="2026-11-23T10:00:00Z", **more)
-    jobs = SimpleNamespace(find=lambda _: job, log=lambda *_: [], cancel=lambda _: None)
+    jobs = SimpleNamespace(
+        find=lambda _: job, log=lambda *_: [], cancel=lambda _: None, stranded=lambda _: None
+    )
     console = SimpleNamespace(progress=lambda _: None, is_terminal=False)
     asked = {"job_wait": None, "log_rank": 0, "log_tail": None, "notify": None}
     settings = SimpleNamespace(capacity_timeout=LONG, model_fields_set=frozenset(), **asked)
@@ -364,6 +366,20 @@ def test_a_job_that_says_nothing_is_spoken_for(monkeypatch: pytest.MonkeyPatch) 
     assert len(run.waiting) >= LONG // stages_module.SILENCE
     assert {event.words for event in run.waiting} == {"train-1: runs on 1 machine"}
     assert {event.on_interrupt for event in run.waiting} == {OnInterrupt.JOB_GOES_ON}
+
+
+def test_a_wait_for_a_job_does_not_end_with_what_the_job_still_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(monkeypatch)
+    lacks = {"attempt": 1, "machines": (), "why": "Not all pods are ready or succeeded"}
+    context, jobs = _job_that(run, state=JobState.RUNNING, **lacks)
+
+    loss = SimpleNamespace(look=lambda _: None)
+    actions_of_jobs._await(cast("Any", context), cast("Any", jobs), "train-1", cast("Any", loss))
+
+    ended = [event for _, event in run.screen.shown if isinstance(event, StageEvent)]
+    assert ended[-1].stage.words == "train-1: runs"
 
 
 def test_who_waits_in_googles_queue_is_told_that_the_request_stays_there(

@@ -62,7 +62,7 @@ def _environment(home: Path, name: str, days: float) -> Path:
 
 
 def _made(home: Path) -> list[str]:
-    went = job_room.make(home, home.parent, Folder(), lambda: None)  # type: ignore[arg-type]
+    went = job_room.make(home, home.parent, Folder(), os.getpid)  # type: ignore[arg-type]
     return [it.partition(": ")[2] for it in went]
 
 
@@ -99,3 +99,19 @@ def test_environments_that_no_process_uses_go_before_any_folder(home: Path) -> N
     assert went[0] == "an environment of packages that no job has used for 3.0 days"
     assert [it.exists() for it in (idle, used, new)] == [False, True, True]
     assert len(went) == 5, went
+
+
+def test_what_the_user_of_a_job_may_not_remove_is_not_said_to_be_gone(home: Path) -> None:
+    idle = _environment(home, "a", 3)
+    idle.chmod(0o500)
+    idle.parent.chmod(0o500)
+
+    def become() -> None:
+        if os.geteuid() == 0:
+            os.setuid(65534)
+
+    went = job_room.make(home, home.parent, Folder(), become)  # type: ignore[arg-type]
+    idle.parent.chmod(0o700)
+    idle.chmod(0o700)
+    assert [it.partition(": ")[2].split()[3] for it in went] == ["old-1,", "done-1,", "failed-1,"]
+    assert (idle / "made").exists()

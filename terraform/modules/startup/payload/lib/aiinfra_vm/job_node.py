@@ -33,8 +33,15 @@ class Unit:
             raise OSError(f"{UNIT} can't be started")
 
     def is_active(self) -> bool:
-        """Whether it runs, or is about to."""
-        return _systemctl("is-active", UNIT)[1] in {"active", "activating", "deactivating"}
+        """Whether it runs, or is about to.
+
+        Raises:
+            OSError: systemd does not answer, as while it is upgraded: it says nothing then.
+        """
+        state = _systemctl("is-active", UNIT)[1]
+        if not state:
+            raise OSError("systemd does not answer")
+        return state in {"active", "activating", "deactivating"}
 
 
 def _systemctl(*what: str) -> tuple[int, str]:

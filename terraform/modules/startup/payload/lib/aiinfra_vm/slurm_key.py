@@ -97,7 +97,7 @@ class Keys:
         """Answer those who may ask, until the socket is closed.
 
         Raises:
-            OSError: The port is not available.
+            OSError: Another program has the port.
         """
         listener = socket.create_server((self._mine, self._port))
         threading.Thread(target=self._serve, args=(listener,), daemon=True).start()
