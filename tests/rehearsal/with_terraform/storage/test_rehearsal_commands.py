@@ -130,9 +130,10 @@ def test_a_rehearsal_says_that_it_is_one_and_what_it_presumes_and_runs_the_progr
         timeout=600,
     )
     assert done.returncode == 0, done.stderr
-    first, second = done.stderr.splitlines()
+    first, place, forget, second = done.stderr.splitlines()
     assert "Google Cloud is simulated" in first
-    assert str(tmp_path / "rehearsal") in first
+    assert place.strip() == str(tmp_path / "rehearsal")
+    assert "aiinfra-rehearsal forget" in forget
     assert second.startswith(said)
     assert "usage" in done.stdout.lower()
 
