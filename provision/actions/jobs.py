@@ -168,7 +168,7 @@ def cancel(context: Context, jobs: Jobs, *asked: Job) -> None:
     """
     for job in asked:
         if job.state.is_over:
-            context.console.result(f"{job.name} is over: {job.state}")
+            context.console.result(f"{job.name} is over: {screen.state(job)}")
         else:
             jobs.cancel(job)
     left = [job for job in asked if not job.state.is_over]
@@ -183,7 +183,7 @@ def cancel(context: Context, jobs: Jobs, *asked: Job) -> None:
             for it in found.values():
                 stage.news(f"{it.name}: {screen.words(it)}")
                 if it.state.is_over:
-                    context.console.result(f"{it.name} is over: {it.state}")
+                    context.console.result(f"{it.name} is over: {screen.state(it)}")
             left = [it for it in found.values() if not it.state.is_over]
             context.report.jobs = list(asked)
             if left and deadline.is_over:

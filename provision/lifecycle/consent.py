@@ -37,7 +37,7 @@ from provision.lifecycle import plan_document, pricing
 from provision.screens import amounts
 from provision.settings import choices
 from provision.settings.candidates import Site
-from provision.settings.choices import KIND
+from provision.settings.choices import KIND, called
 from provision.state import history
 
 if TYPE_CHECKING:
@@ -376,7 +376,7 @@ def describe_ending(context: Context, cloud: Cloud, record: Record, kind: Kind[A
     running = sum(vm.get("status") == "RUNNING" for vm in vms or ())
     found = Ending(
         name=record.name_prefix,
-        words=kind.called,
+        words=called(record.settings.get(KIND), kind.called),
         zone=record.zone,
         machines=machines if vms is None else tuple(_words(vms, kind.member, context.clock)),
         running=running,

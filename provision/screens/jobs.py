@@ -37,7 +37,7 @@ def lines(jobs: Sequence[Job]) -> list[Line]:
         return [Line("There are no jobs; Run -- PROGRAM makes one")]
     newest_first = list(reversed(jobs))
     table = [
-        (it.name, _state(it), _moment(it), _ran(it), _command(it, _SHORT), words(it))
+        (it.name, state(it), _moment(it), _ran(it), _command(it, _SHORT), words(it))
         for it in newest_first
     ]
     head, *rest = layout.columns([("job", "state", "began", "ran", "command", ""), *table])
@@ -47,7 +47,7 @@ def lines(jobs: Sequence[Job]) -> list[Line]:
 
 def whole(job: Job) -> list[Line]:
     """All about one job."""
-    rows = [Line(f"{job.name}  {_state(job)}", _look(job))]
+    rows = [Line(f"{job.name}  {state(job)}", _look(job))]
     facts = {
         "": words(job),
         "command": _command(job),
@@ -86,7 +86,7 @@ def spent(job: Job) -> str:
     return f"{'ran' if job.state.is_over else 'runs for'} {duration(job.ran)}{on}{cost}"
 
 
-def _state(job: Job) -> str:
+def state(job: Job) -> str:
     """What something has to be said of is no plain success."""
     return "ended" if _is_doubtful(job) else str(job.state)
 

@@ -63,9 +63,9 @@ KIND: Final = "ORCHESTRATOR_TYPE"
 _CALLED: Final = {Orchestrator.RAY: "Ray cluster", Orchestrator.SLURM: "Slurm cluster"}
 
 
-def called(kind: object) -> str:
-    """What people call a group of VMs, by what a record has for its kind."""
-    return next((words for it, words in _CALLED.items() if it == kind), "VM group")
+def called(kind: object, usual: str = "VM group") -> str:
+    """What people call a cluster, by what a record has for its kind."""
+    return next((words for it, words in _CALLED.items() if it == kind), usual)
 
 
 def asking_for(kind: str) -> str:

@@ -33,6 +33,7 @@ def test_a_slurm_cluster_is_made_looked_at_and_destroyed(
 
     gone = rehearsal.run("Destroy", "--yes")
     assert gone.code == 0, gone.said
+    assert gone.document["ending"]["words"] == "Slurm cluster"
 
 
 def test_a_vm_that_slurm_has_drained_is_broken_with_slurms_own_words(standing: Rehearse) -> None:

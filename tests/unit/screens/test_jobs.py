@@ -18,6 +18,7 @@ UNTRIED = replace(DONE, why="would run here: a rehearsal runs no program")
 def test_a_job_that_no_machine_ran_is_not_said_to_have_succeeded() -> None:
     assert jobs.end(DONE) == "train-1 succeeded"
     assert jobs.end(UNTRIED) == "train-1 would run here: a rehearsal runs no program"
+    assert (jobs.state(DONE), jobs.state(UNTRIED)) == ("succeeded", "ended")
 
 
 def test_what_is_to_be_said_of_its_end_stands_behind_where_it_ran() -> None:
