@@ -17,7 +17,7 @@ from tests.startup.sandbox import PAYLOAD
 if str(PAYLOAD / "lib") not in sys.path:
     sys.path.append(str(PAYLOAD / "lib"))
 
-from aiinfra_vm import slurm_conf, slurm_prolog
+from aiinfra_vm import heads, lease, slurm_conf, slurm_prolog
 from aiinfra_vm.slurm_conf import Machine
 from aiinfra_vm.slurm_key import Keys
 from aiinfra_vm.slurm_state import Lost, State, opened, seal
@@ -71,6 +71,98 @@ def test_nodes_say_what_they_have_and_partitions_are_all_and_the_machines_family
     ]
 
 
+def test_no_line_comes_with_the_name_of_a_head() -> None:
+    for head in (
+        "a(10.0.0.2)\nHealthCheckProgram=/tmp/x\n#",
+        "a(10.0.0.2)\n",
+        "a",
+        "a b(10.0.0.2)",
+    ):
+        with pytest.raises(ValueError, match="no head of Slurm"):
+            slurm_conf.files("train", "g2", head, A3)
+
+
+_CLAIM = {"vm": "vm-2", "address": "10.0.0.2", "instance_id": "7000", "life": "0a"}
+
+
+class Text:
+    """A folder whose one object says this."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+
+    def read(self, name: str) -> tuple[bytes, Version]:
+        """It."""
+        return self._text, Version(name, 1, 1)
+
+
+def _head(text: bytes) -> lease.Head:
+    head = lease.Lease(Text(text)).read()  # type: ignore[arg-type]
+    assert head
+    return head
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        {"vm": "vm-2(10.0.0.2)\nHealthCheckProgram=/tmp/x\n#"},
+        {"vm": "vm-2\n"},
+        {"vm": ""},
+        {"vm": ["vm-2"]},
+        {"address": ""},
+        {"address": "10.0.0.2)\nHealthCheckProgram=/tmp/x"},
+        {"address": "localhost"},
+        {"instance_id": "7\n"},
+        {"life": None},
+        b"no JSON",
+        b"\xff",
+        b"[]",
+        b"7",
+        b"{}",
+        b"[" * 200_000,
+    ],
+    ids=lambda it: repr(it)[:30],
+)
+def test_a_lease_that_no_head_can_have_written_names_nobody_and_is_taken_over(
+    spoiled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = _head(spoiled if isinstance(spoiled, bytes) else json.dumps(_CLAIM | spoiled).encode())
+
+    assert head.claim == lease.NOBODY
+    monkeypatch.setattr("socket.create_connection", lambda *_: pytest.fail("localhost is asked"))
+    node = Watcher()
+    assert not node._is_silent(head)
+    node._sign -= 40
+    assert node._is_silent(head)
+
+
+class Watcher(heads.Node):
+    """A VM that looks who the head is."""
+
+    def __init__(self, text: bytes = b"") -> None:
+        of = lease.Lease(Text(text))  # type: ignore[arg-type]
+        super().__init__(heads.Identity("vm-1", "10.0.0.1", "1"), of, 6817, heads.Pace(0, 35))
+        self.followed: list[str] = []
+
+    def _lead(self, head: lease.Head, held: heads.Held) -> None:
+        raise AssertionError(head, held)
+
+    def _follow(self, head: lease.Head) -> None:
+        self.followed.append(head.claim.vm)
+
+    def _pause(self) -> None:
+        self.stop()
+
+
+def test_nobody_is_not_followed_and_a_head_of_an_earlier_version_is() -> None:
+    earlier = {name: it for name, it in _CLAIM.items() if name != "life"}
+
+    for text, followed in ((json.dumps(earlier).encode(), ["vm-2"]), (b"no JSON", [])):
+        node = Watcher(text)
+        node.run()
+        assert node.followed == followed
+
+
 def test_files_are_written_only_where_they_are_others(tmp_path: Path) -> None:
     for folder in ("etc/slurm", "etc/default"):
         (tmp_path / folder).mkdir(parents=True)
@@ -114,7 +206,9 @@ def test_tasks_get_nccls_variables_beside_what_a_user_has_set(
 
 
 def test_tasks_begin_where_no_fabric_was_set_up() -> None:
-    program = slurm_conf.files("train", "g2", "a(1)", A3)["etc/slurm/aiinfra-task-prolog"].text
+    program = slurm_conf.files("train", "g2", "a(10.0.0.2)", A3)[
+        "etc/slurm/aiinfra-task-prolog"
+    ].text
     away = program.replace("/etc/aiinfra/nccl.env", "/nowhere/nccl.env")
 
     done = subprocess.run(["/bin/sh", "-c", away], capture_output=True, check=False)
@@ -217,7 +311,11 @@ def test_who_follows_takes_the_heads_key_in_place_of_an_old_one(group: Group) ->
 
 
 def _asked(port: int, own: tuple[str, int], to: str = "127.0.0.11") -> bytes:
-    with socket.create_connection((to, port), 5, source_address=own) as asking:
+    with socket.socket() as asking:
+        asking.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        asking.settimeout(5)
+        asking.bind(own)
+        asking.connect((to, port))
         return asking.recv(4096)
 
 

@@ -75,8 +75,10 @@ class Node(ABC):
                 elif ours:
                     say(f"this VM is the head, lease {head.version.generation}")
                     self._lead(head, Held(self._lease, head))
-                else:
+                elif head.claim.vm:
                     self._follow(head)
+                else:
+                    say("the lease is spoiled: a VM takes it when it has expired")
             except OSError as error:
                 say(f"Cloud Storage or the metadata server: {error}")
             self._pause()
@@ -134,6 +136,8 @@ class Node(ABC):
         return current.claim == head.claim and not self._is_silent(current)
 
     def _answers(self, head: Head) -> bool:
+        if not head.claim.address:  # which would be this VM
+            return False
         try:
             with socket.create_connection((head.claim.address, self._port), _CONNECT_SECONDS):
                 return True

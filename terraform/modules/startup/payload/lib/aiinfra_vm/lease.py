@@ -6,15 +6,19 @@ says that the holder lives.
 
 from __future__ import annotations
 
+import ipaddress
 import json
+import re
 import urllib.error
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from aiinfra_vm.report import now
 from aiinfra_vm.storage import NOTHING, Folder, Version
 
 _NAME = "head.json"
 _FORBIDDEN = 403
+_VM = re.compile("[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+_WORD = re.compile("[-a-z0-9]{0,64}")
 
 
 class Claim(NamedTuple):
@@ -24,6 +28,10 @@ class Claim(NamedTuple):
     address: str
     instance_id: str
     life: str
+
+
+NOBODY = Claim("", "", "", "")
+"""What a lease claims that is spoiled: it is taken over when it has expired."""
 
 
 class Head(NamedTuple):
@@ -43,14 +51,9 @@ class Lease:
         self._folder = folder
 
     def read(self) -> Head | None:
-        """Who holds the lease; None if nobody does."""
+        """Who holds the lease; None if nobody does, `NOBODY` if no head can have written it."""
         found = self._folder.read(_NAME)
-        if found is None:
-            return None
-        document = json.loads(found[0])
-        # A head of an earlier version of this program says no life of its own.
-        claim = Claim(*(str(document.get(field, "")) for field in Claim._fields))
-        return Head(claim, found[1])
+        return None if found is None else Head(_claim(found[0]), found[1])
 
     def take(self, claim: Claim, over: Head | None) -> Head | None:
         """Take the lease, from nobody or from the holder that was seen.
@@ -82,3 +85,21 @@ class Lease:
     def release(self, head: Head) -> None:
         """Give the lease up, if it is still as this head left it."""
         self._folder.remove(head.version)
+
+
+def _claim(text: bytes) -> Claim:
+    """What a lease says: each program on a VM may write it, and files of root's are made of it."""
+    try:
+        said = json.loads(text)
+        vm, address = _matched(_VM, said["vm"]), str(ipaddress.IPv4Address(said["address"]))
+        # A head of an earlier version of this program says no life of its own.
+        words = (_matched(_WORD, it) for it in (said["instance_id"], said.get("life", "")))
+        return Claim(vm, address, *words)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return NOBODY
+
+
+def _matched(wanted: re.Pattern[str], said: Any) -> str:
+    if wanted.fullmatch(said) is None:
+        raise ValueError(said)
+    return str(said)

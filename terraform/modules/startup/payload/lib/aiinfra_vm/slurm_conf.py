@@ -25,6 +25,7 @@ _EVERY_LIFE = 1000
 """How many numbers of jobs lie between the first ones of two lives of a head."""
 _LIVES = 60_000
 """After so many lives their numbers begin again: MaxJobId is 67,043,328."""
+_HEAD = re.compile(r"[-a-z0-9]+\([0-9.]+\)")
 _GPU = re.compile(r"nvidia([0-9]+)")
 _MODEL = re.compile(r"nvidia-(?:tesla-)?([a-z]+[0-9]+|rtx-pro-[0-9]+)")
 """In Compute Engine's names of GPUs: what scripts ask for, such as `--gres=gpu:h100:8`."""
@@ -167,7 +168,12 @@ def files(cluster: str, partition: str, head: str, this: Machine, life: int = 0)
     """Path below the root -> file.
 
     `head`: NAME(ADDRESS) of it. `life`: which of a head's lives this is; 0 where this VM is none.
+
+    Raises:
+        ValueError: The head is none, and might bring lines of its own, which root would follow.
     """
+    if not _HEAD.fullmatch(head):
+        raise ValueError(f"no head of Slurm: {head!r}")
     number = ports()
     # Who asks for a GPU and says no more gets its part of the processors, and of the memory.
     of_gpu = max(this.cpus // len(this.gpus), 1) if this.gpus else 0
