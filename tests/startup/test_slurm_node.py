@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +18,7 @@ from tests.startup.sandbox import PAYLOAD
 if str(PAYLOAD / "lib") not in sys.path:
     sys.path.append(str(PAYLOAD / "lib"))
 
-from aiinfra_vm import heads, lease, slurm_conf, slurm_prolog
+from aiinfra_vm import heads, lease, slurm_conf, slurm_node, slurm_prolog
 from aiinfra_vm.slurm_conf import Machine
 from aiinfra_vm.slurm_key import Keys
 from aiinfra_vm.slurm_state import Lost, State, opened, seal
@@ -244,7 +245,9 @@ class Group:
         self.members = ["127.0.0.11", "127.0.0.12", "127.0.0.13"]
         self.listeners: list[socket.socket] = []
 
-    def vm(self, address: str, key: bytes = b"", *, serves: bool = True) -> Keys:
+    def vm(
+        self, address: str, key: bytes = b"", *, serves: bool = True, leads: bool = False
+    ) -> Keys:
         """A VM, which has a key or none, and answers others unless it is off."""
         file = self._folder / f"{address}.key"
         if key:
@@ -253,6 +256,7 @@ class Group:
             address, members=lambda: self.members, mask="255.255.255.0", port=self._port,
             file=file, owner=None,
         )  # fmt: skip
+        keys.leads = lambda: leads
         if serves:
             self.listeners.append(keys.serve())
         return keys
@@ -275,7 +279,7 @@ def _never(_: bytes) -> bool:
 
 
 def test_the_first_head_makes_a_key_and_all_others_get_that(group: Group) -> None:
-    first, second = group.vm("127.0.0.11"), group.vm("127.0.0.12")
+    first, second = group.vm("127.0.0.11", leads=True), group.vm("127.0.0.12")
     assert second.follow("127.0.0.11") == b""
 
     key = first.settle(_never)
@@ -302,12 +306,44 @@ def test_a_new_head_takes_the_key_that_opens_the_copy_else_that_of_a_living_vm_e
 
 
 def test_who_follows_takes_the_heads_key_in_place_of_an_old_one(group: Group) -> None:
-    group.vm("127.0.0.11", b"new")
+    group.vm("127.0.0.11", b"new", leads=True)
     old = group.vm("127.0.0.12", b"old")
 
     assert old.follow("127.0.0.11") == b"new" == old.own()
     assert old.follow("127.0.0.13") == b""  # off
     assert old.own() == b"new"
+
+
+def test_nobody_follows_a_vm_that_is_no_head_whatever_a_lease_says(group: Group) -> None:
+    named = group.vm("127.0.0.11", b"the key")
+    other = group.vm("127.0.0.12", b"the key")
+
+    assert other.follow("127.0.0.11") == b"" == named.follow("127.0.0.11")
+    assert other.ask("127.0.0.11") == (False, b"the key")
+
+
+def test_slurmctld_is_there_when_it_and_no_job_has_its_port(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    table = tmp_path / "tcp"
+    table.write_text(
+        " sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
+        "  0: 00000000:1AA1 00000000:0000 0A 00000000:00000000 00:00000000 00000000  64030 0\n"
+        "  1: 0100000A:1AA2 00000000:0000 0A 00000000:00000000 00:00000000 00000000  60601 0\n"
+        "  2: 0100000A:B000 0200000A:1AA1 01 00000000:00000000 00:00000000 00000000  60601 0\n"
+    )
+    monkeypatch.setattr(slurm_node, "_TABLE", table)
+    monkeypatch.setattr("pwd.getpwnam", lambda _: SimpleNamespace(pw_uid=64030))
+    ctld, taken = slurm_node.Controller(6817), slurm_node.Controller(6818)
+    assert not ctld.listens()  # it has not begun
+
+    for it in (ctld, taken):
+        it._process = subprocess.Popen(["/bin/sleep", "60"])
+
+    assert (ctld.listens(), taken.listens()) == (True, False)
+    for it in (ctld, taken):
+        it.stop()
+    assert not ctld.listens()
 
 
 def _asked(port: int, own: tuple[str, int], to: str = "127.0.0.11") -> bytes:
@@ -322,7 +358,7 @@ def _asked(port: int, own: tuple[str, int], to: str = "127.0.0.11") -> bytes:
 def test_only_root_of_a_vm_of_the_group_in_its_subnet_is_answered(group: Group) -> None:
     group.vm("127.0.0.11", b"the key")
 
-    assert _asked(group._port, ("127.0.0.12", 601)) == b"the key"
+    assert _asked(group._port, ("127.0.0.12", 601)) == b"\0the key"
     assert _asked(group._port, ("127.0.0.12", 0)) == b""  # any user's port
     assert _asked(group._port, ("127.0.0.12", 80)) == b""  # a server's, and no question
     assert _asked(group._port, ("127.0.0.99", 602)) == b""  # none of the group

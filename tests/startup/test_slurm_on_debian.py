@@ -163,7 +163,7 @@ def test_a_job_of_run_has_a_folder_of_its_own_and_does_not_get_the_key(slurm: Sl
         _submit(slurm, "true", "--comment=aiinfra:sly-1:1", "--output=/dev/null")
     # Root of a VM gets it by the same program.
     ours = slurm.run(f"python3 /srv/shared/intruder.py 817 {addresses[0]}", on=NAMES[1])
-    assert ours.splitlines()[1:] == ["port 0 0", "port 600 1024"]
+    assert ours.splitlines()[1:] == ["port 0 0", "port 600 1025"]
 
 
 def test_a_vm_whose_gpus_are_missing_is_drained_with_the_reason_and_back_when_they_are(

@@ -5,7 +5,8 @@ asks another's: both ends are at ports below 1024, which the kernel gives to roo
 addresses of VMs of the group in its subnet, which nobody in a VPC can pretend to have.
 
 Only who holds the lease makes a key, and only if no VM of the group that is there has one: so two
-that boot at once don't make two. The head's counts: whoever has another takes that.
+that boot at once don't make two. The head's counts: whoever has another takes that. And whoever
+follows believes a VM only that itself says to be the head: a lease, each job can write.
 """
 
 from __future__ import annotations
@@ -30,12 +31,15 @@ _PRIVILEGED = range(512, 1024)
 _SECONDS = 5  # for one question
 _AT_ONCE = 32
 _TRIES = 40  # ports that others on this VM may have
+_HEADS, _OTHERS = b"\1", b"\0"
+"""What is before the key of the head, and before that of a VM that is not."""
 
 
 class Keys:
     """This VM's copy of the key, and the way to those of the others.
 
-    `mine`: this VM's address. `members`: the addresses of the group's VMs at present.
+    `mine`: this VM's address. `members`: the addresses of the group's VMs at present. `leads`:
+    whether this VM is the head, with slurmctld at its port.
     """
 
     def __init__(  # noqa: PLR0913 - all that it stands on
@@ -54,6 +58,7 @@ class Keys:
         self._port = port
         self._file = file
         self._owner = owner
+        self.leads: Callable[[], bool] = lambda: False
 
     def own(self) -> bytes:
         """This VM's copy; b"" for none."""
@@ -72,26 +77,27 @@ class Keys:
         if own and opens(own):
             return own
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            others = pool.map(self.ask, sorted(set(self._members()) - {self._mine}))
-        found = [*filter(None, others), *([own] if own else [])]
+            answers = pool.map(self.ask, sorted(set(self._members()) - {self._mine}))
+        found = [*filter(None, (key for _, key in answers)), *([own] if own else [])]
         key = next(filter(opens, found), None) or next(iter(found), None)
         return self._keep(key or secrets.token_bytes(_BYTES))
 
     def follow(self, head: str) -> bytes:
         """As one that follows: the head's key, which is this VM's from now on; b"" for none yet."""
-        key = self.ask(head)
-        return self._keep(key) if key else b""
+        leads, key = self.ask(head)
+        return self._keep(key) if leads and key else b""
 
-    def ask(self, address: str) -> bytes:
-        """Ask a VM of the group for its key; b"" if it does not answer, or has none."""
+    def ask(self, address: str) -> tuple[bool, bytes]:
+        """Whether a VM of the group is the head, and its key; b"" if it has or says none."""
         if not self._is_known(address):
-            return b""
+            return False, b""
         try:
             with _privileged(self._mine) as asking:
                 asking.connect((address, self._port))
-                return b"".join(iter(lambda: asking.recv(_BYTES), b""))[: 2 * _BYTES]
+                said = b"".join(iter(lambda: asking.recv(_BYTES), b""))[: 2 * _BYTES]
         except OSError:
-            return b""
+            return False, b""
+        return said[:1] == _HEADS, said[1:]
 
     def serve(self) -> socket.socket:
         """Answer those who may ask, until the socket is closed.
@@ -116,7 +122,7 @@ class Keys:
                 if port in _PRIVILEGED and self._is_known(address):
                     try:
                         asking.settimeout(_SECONDS)
-                        asking.sendall(self.own())
+                        asking.sendall((_HEADS if self.leads() else _OTHERS) + self.own())
                     except OSError:
                         continue  # it asks again
 

@@ -8,6 +8,7 @@ of it is masked.
 from __future__ import annotations
 
 import contextlib
+import pwd
 import re
 import shutil
 import signal
@@ -41,6 +42,8 @@ _TURN = 3.0  # seconds between what the head has to do
 _LOOK = 20.0  # seconds between looks whether the head knows this node; _TURN until it does
 _PATIENCE = 10  # such looks
 _RUN = Path("/run/slurmctld")
+_TABLE = Path("/proc/net/tcp")
+_LISTENS = "0A"
 _READY = re.compile(r"(idle|mixed|allocated|completing|planned|reserved|drain|maint)[a-z]*")
 _BACK = (slurm_conf.OURS, "Prolog error", "Duplicate jobid", "Node unexpectedly rebooted")
 """How the reasons begin for which a node was drained that are over when its VM joins again."""
@@ -50,9 +53,13 @@ Chore = Callable[[], None]
 
 
 class Controller:
-    """slurmctld, as a child of this process."""
+    """slurmctld, as a child of this process.
 
-    def __init__(self) -> None:
+    `port`: where it listens.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._port = port
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self._over = False
@@ -70,6 +77,12 @@ class Controller:
     def alive(self) -> bool:
         """Whether it runs."""
         return self._process is not None and self._process.poll() is None
+
+    def listens(self) -> bool:
+        """Whether it is there for other VMs: a job may have taken its port before it began."""
+        if self._over or not self.alive():
+            return False
+        return _listeners(self._port) == {pwd.getpwnam("slurm").pw_uid}
 
     def stop(self) -> None:
         """End it for good, with what it knows on the disk."""
@@ -111,7 +124,7 @@ class Node(heads.Node):
         self._joined, self._strange, self._looked = False, 0, 0.0
 
     def _lead(self, head: Head, held: heads.Held) -> None:
-        controller, over, begun = Controller(), threading.Event(), False
+        controller, over, begun = Controller(self._port), threading.Event(), False
 
         def keep() -> None:
             try:
@@ -126,6 +139,7 @@ class Node(heads.Node):
             key = self._keys.settle(lambda key: copy is not None and copy.opened(key) is not None)
             life = self._state.begin(key, copy)
             begun = True
+            self._keys.leads = controller.listens
             self._join(head, life, start=key != before)
             controller.start()
             say(f"slurmctld begins, life {life} of a head")
@@ -197,6 +211,12 @@ class Node(heads.Node):
             if "drain" in state and reason.startswith(_BACK):
                 say(f"this VM is back, which was drained: {reason.strip()}")
                 _said("scontrol", "update", f"nodename={self._identity.vm}", "state=resume")
+
+
+def _listeners(port: int) -> set[int]:
+    """The users whose programs listen at a port of this VM."""
+    lines = (line.split() for line in _TABLE.read_text("ascii").splitlines()[1:])
+    return {int(it[7]) for it in lines if it[3] == _LISTENS and it[1].endswith(f":{port:04X}")}
 
 
 def _restart() -> None:
