@@ -388,6 +388,7 @@ class Bucket:
         self.content = b""
         self.generation = 0
         self.writes = 0
+        self.refused = False
 
     def read(self, name: str) -> tuple[bytes, Version] | None:
         """It, if it is there."""
@@ -395,6 +396,8 @@ class Bucket:
 
     def write(self, name: str, document: Any, over: Version | None = None) -> Version | None:
         """Write over what was seen alone."""
+        if self.refused:
+            raise OSError("503")
         seen = self.generation if over is None else over.generation
         if seen != self.generation:
             return None
@@ -452,6 +455,85 @@ def test_a_head_that_begins_again_on_its_vm_has_what_it_wrote_last(begun: Begin)
     _, _, life = begun("vm-1", bucket, b"key")
 
     assert (life, (one / "job_state").read_bytes()) == (2, b"newer than the copy")
+
+
+def test_a_head_whose_first_copy_fails_has_no_life_of_its_own_later(begun: Begin) -> None:
+    bucket = Bucket()
+    other, two, _ = begun("vm-2", bucket, b"key")
+    (two / "job_state").write_bytes(b"days ago")
+    other.copy(now=True)
+    bucket.refused = True
+    with pytest.raises(OSError, match="503"):
+        begun("vm-1", bucket, b"key")
+    bucket.refused = False
+    other, two, life = begun("vm-2", bucket, b"key")
+    assert life == 2
+    (two / "job_state").write_bytes(b"today")
+    other.copy(now=True)
+
+    _, one, life = begun("vm-1", bucket, b"key")
+
+    assert (life, (one / "job_state").read_bytes()) == (3, b"today")
+
+
+def test_a_copy_that_was_unpacked_in_part_is_unpacked_again(
+    begun: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = Bucket()
+    first, one, _ = begun("vm-1", bucket, b"key")
+    (one / "job_state").write_bytes(b"the queue")
+    (one / "assoc_usage").write_bytes(b"usage")
+    first.copy(now=True)
+    write = Path.write_bytes
+
+    def full(path: Path, content: bytes) -> int:
+        if path.name == "job_state":
+            raise OSError("no space left")
+        return write(path, content)
+
+    with monkeypatch.context() as at_first:
+        at_first.setattr(Path, "write_bytes", full)
+        with pytest.raises(OSError, match="no space left"):
+            begun("vm-2", bucket, b"key")
+
+    _, two, life = begun("vm-2", bucket, b"key")
+
+    assert (life, (two / "job_state").read_bytes()) == (2, b"the queue")
+
+
+def test_of_two_that_begin_one_life_the_later_one_ends(begun: Begin, tmp_path: Path) -> None:
+    bucket = Bucket()
+    late = State(bucket, tmp_path / "vm-1", owner=None)  # type: ignore[arg-type]
+    seen = late.look()
+    _, _, life = begun("vm-2", bucket, b"key")
+
+    with pytest.raises(Lost):
+        late.begin(b"key", seen)
+
+    assert (life, bucket.writes) == (1, 1)
+
+
+def test_a_life_does_not_begin_whose_copy_others_keep_writing_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = Bucket()
+    state = State(bucket, tmp_path / "vm-1", owner=None)  # type: ignore[arg-type]
+    monkeypatch.setattr(bucket, "write", lambda *_, **__: None)
+
+    with pytest.raises(OSError, match="written by somebody else"):
+        state.begin(b"key", state.look())
+
+    assert not list((tmp_path / "vm-1").iterdir())
+
+
+@pytest.mark.parametrize(
+    "text", [b'{"life": Infinity, "sealed": ""}', b"[" * 200_000, b"7", b"\xff", b"{}"]
+)
+def test_a_copy_that_no_head_has_written_is_none(text: bytes, tmp_path: Path) -> None:
+    found = State(Text(text), tmp_path).look()  # type: ignore[arg-type]
+
+    assert found
+    assert (found.life, found.opened(b"key")) == (0, None)
 
 
 @pytest.mark.parametrize("sealed", ["of another key", "damaged", "nothing of ours"])

@@ -10,6 +10,7 @@ begin: a copy may be older than the newest job, and no number must be given twic
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import hmac
@@ -27,7 +28,9 @@ from aiinfra_vm import slurm_conf, storage
 OBJECT = "state.json"
 """In the folder of Slurm's lease."""
 _LIFE = "aiinfra-life"
-"""The file beside slurmctld's which says of which life they are."""
+"""The file beside slurmctld's which says of which life they are, all of them: it is written when
+the copy of that life is in the bucket, where no other VM's is of the same one.
+"""
 _EVERY = 10.0  # seconds between copies, at least
 _CLAIMED = 10**6
 """Below which a number is believed that nothing seals."""
@@ -100,7 +103,7 @@ class State:
         self._key = b""
         self._life = 0
         self._over = storage.NOTHING
-        self._copied: dict[str, bytes] = {}
+        self._copied: dict[str, bytes] | None = None
         self._at = float("-inf")
 
     def look(self) -> Copy | None:
@@ -111,7 +114,7 @@ class State:
         try:
             document = json.loads(found[0])
             life, sealed = int(document["life"]), b64decode(document["sealed"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             life, sealed = 0, b""
         return Copy(max(life, 0), sealed, found[1])
 
@@ -119,6 +122,9 @@ class State:
         """Begin a life of a head: with this VM's own files, or the copy if that is later's.
 
         Its number, which is above that of every earlier one.
+
+        Raises:
+            Lost: Another VM has begun the same life.
         """
         own, theirs = self._own_life(), 0
         self._key, self._over = key, copy.version if copy else storage.NOTHING
@@ -130,12 +136,13 @@ class State:
                 self._replace(files)
         self._life = 1 + max(own, theirs)
         self._place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (self._place / _LIFE).write_text(str(self._life), "ascii")
         self._give(self._place)
-        self._give(self._place / _LIFE)
         # Whoever is the head after this one numbers its jobs above it.
-        self._copied = {}
+        self._copied = None
         self.copy(now=True)
+        if self._copied is None:
+            raise OSError("the copy of Slurm's state is written by somebody else")
+        (self._place / _LIFE).write_text(str(self._life), "ascii")
         return self._life
 
     def copy(self, *, now: bool = False) -> None:
@@ -155,7 +162,9 @@ class State:
         made = self._folder.write(OBJECT, document, over=self._over)
         if made is None:
             found = self.look()
-            if found and found.life > self._life and found.opened(self._key) is not None:
+            # What is of this life already, before this VM's first copy of it, is another's.
+            last = self._life - (self._copied is None)
+            if found and found.life > last and found.opened(self._key) is not None:
                 raise Lost
             # The answer to an earlier write was lost, or a program has written there.
             self._over = found.version if found else storage.NOTHING
@@ -167,7 +176,7 @@ class State:
         """What slurmctld has written: each is put in its place whole."""
         found = {}
         for path in sorted(self._place.rglob("*")):
-            if path.suffix in {".old", ".new"} or not path.is_file():
+            if path.name == _LIFE or path.suffix in {".old", ".new"} or not path.is_file():
                 continue
             try:
                 found[path.relative_to(self._place).as_posix()] = path.read_bytes()
@@ -176,6 +185,8 @@ class State:
         return found
 
     def _replace(self, files: dict[str, bytes]) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            (self._place / _LIFE).unlink()  # first, as what is half removed is of no life
         shutil.rmtree(self._place, ignore_errors=True)
         for name, content in files.items():
             path = self._place / name
