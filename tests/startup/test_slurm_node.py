@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +20,7 @@ from tests.startup.sandbox import PAYLOAD
 if str(PAYLOAD / "lib") not in sys.path:
     sys.path.append(str(PAYLOAD / "lib"))
 
-from aiinfra_vm import heads, lease, slurm_conf, slurm_node, slurm_prolog
+from aiinfra_vm import gpu_check, heads, lease, slurm_conf, slurm_node, slurm_prolog
 from aiinfra_vm.slurm_conf import Machine
 from aiinfra_vm.slurm_key import Keys
 from aiinfra_vm.slurm_state import Lost, State, opened, seal
@@ -234,6 +236,45 @@ def test_only_jobs_of_run_get_a_folder(
     slurm_prolog.make_folder(comment, user)
 
     assert not (tmp_path / "jobs").exists()
+
+
+def test_a_folder_that_another_prolog_removes_meanwhile_drains_no_vm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm_prolog, "HOME", tmp_path)
+    own = SimpleNamespace(pw_uid=os.getuid())
+    monkeypatch.setattr("pwd.getpwnam", lambda _: own)
+    (tmp_path / "left").mkdir()
+    there = [tmp_path / "gone", tmp_path / "left"]
+    monkeypatch.setattr(Path, "iterdir", lambda _: iter(there))
+    closed: list[Path] = []
+    monkeypatch.setattr("os.chown", lambda path, *_, **__: closed.append(path))
+
+    slurm_prolog.make_folder("aiinfra:train-1:1", "aiinfra-job-01")
+
+    assert (closed, (tmp_path / "train-1").stat().st_mode & 0o777) == ([tmp_path / "left"], 0o700)
+
+
+def test_a_vm_whose_nvidia_smi_dies_of_no_signal_has_a_complaint_in_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\nexec sleep 1.5\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(gpu_check, "_SECONDS", 0.2)
+    hung: dict[str, subprocess.Popen[bytes]] = {}
+    monkeypatch.setattr("aiinfra_vm.programs._hung", hung)
+    monkeypatch.setattr("subprocess.Popen.kill", lambda _: None)
+    monkeypatch.setattr("aiinfra_vm.configuration.load", lambda: {"gpus": {"count": 8}})
+    begun = time.monotonic()
+
+    said = slurm_prolog.complaint()
+
+    assert said.startswith("nvidia-smi: ")
+    assert "timed out after 0.2 seconds" in said
+    assert time.monotonic() - begun < 1.2
+    hung["nvidia-smi"].wait()
 
 
 class Group:

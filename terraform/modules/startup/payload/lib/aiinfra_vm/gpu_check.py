@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from typing import Any
 
-from aiinfra_vm import configuration, interfaces, report
+from aiinfra_vm import configuration, interfaces, programs, report
 
 _QUERY = "name,driver_version,ecc.errors.uncorrected.volatile.total"
-_SECONDS = 120  # a GPU that fell off its bus can make nvidia-smi hang
+_SECONDS = 120  # a GPU that fell off its bus can make nvidia-smi hang, beyond all signals
 
 
 def gpus() -> list[list[str]]:
@@ -20,9 +19,9 @@ def gpus() -> list[list[str]]:
         OSError, subprocess.SubprocessError: nvidia-smi is not there, fails, or hangs.
     """
     command = ["nvidia-smi", f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits"]
-    answer = subprocess.run(  # noqa: S603 - a constant
-        command, stdout=subprocess.PIPE, check=True, timeout=_SECONDS
-    )
+    answer = programs.ask(command, _SECONDS)
+    sys.stderr.write(answer.stderr.decode("utf-8", "replace"))
+    answer.check_returncode()
     lines = answer.stdout.decode().splitlines()
     return [[field.strip() for field in line.split(",")] for line in lines if line.strip()]
 
