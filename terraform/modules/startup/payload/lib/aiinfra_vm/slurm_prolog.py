@@ -55,8 +55,9 @@ def make_folder(comment: str, user: str) -> None:
     HOME.mkdir(mode=0o755, parents=True, exist_ok=True)
     folder, own = HOME / match[1], pwd.getpwnam(user).pw_uid
     for other in HOME.iterdir():
-        if other != folder and other.lstat().st_uid == own:
-            os.chown(other, 0, 0, follow_symlinks=False)
+        with contextlib.suppress(FileNotFoundError):  # removed meanwhile
+            if other != folder and other.lstat().st_uid == own:
+                os.chown(other, 0, 0, follow_symlinks=False)
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.lstat().st_uid != own:
         # An earlier attempt may have had another user, whose files are in it.
