@@ -355,6 +355,11 @@ def test_who_follows_takes_the_heads_key_in_place_of_an_old_one(group: Group) ->
     assert old.own() == b"new"
 
 
+def test_the_port_of_the_key_is_roots_and_none_that_others_take_as_their_own() -> None:
+    # The kernel's NFS client begins at 665 (min_resvport), bindresvport(3) of glibc at 600.
+    assert 512 <= slurm_conf.ports()["key"] < 600
+
+
 def test_nobody_follows_a_vm_that_is_no_head_whatever_a_lease_says(group: Group) -> None:
     named = group.vm("127.0.0.11", b"the key")
     other = group.vm("127.0.0.12", b"the key")

@@ -144,7 +144,7 @@ def test_a_script_in_the_usual_form_runs_unchanged_and_has_nccls_variables(
 def test_a_job_of_run_has_a_folder_of_its_own_and_does_not_get_the_key(slurm: SlurmGroup) -> None:
     (slurm.group.shared / "intruder.py").write_text(INTRUDER)
     addresses = [slurm.run("hostname --ip-address", on=it).strip() for it in NAMES]
-    program = f"python3 /srv/shared/intruder.py 817 {' '.join(addresses)}"
+    program = f"python3 /srv/shared/intruder.py 569 {' '.join(addresses)}"
     who = (
         "--uid=aiinfra-job-07",
         "--gid=aiinfra-job-07",
@@ -162,7 +162,7 @@ def test_a_job_of_run_has_a_folder_of_its_own_and_does_not_get_the_key(slurm: Sl
     with pytest.raises(RuntimeError, match="the comment may not begin with aiinfra:"):
         _submit(slurm, "true", "--comment=aiinfra:sly-1:1", "--output=/dev/null")
     # Root of a VM gets it by the same program.
-    ours = slurm.run(f"python3 /srv/shared/intruder.py 817 {addresses[0]}", on=NAMES[1])
+    ours = slurm.run(f"python3 /srv/shared/intruder.py 569 {addresses[0]}", on=NAMES[1])
     assert ours.splitlines()[1:] == ["port 0 0", "port 600 1025"]
 
 

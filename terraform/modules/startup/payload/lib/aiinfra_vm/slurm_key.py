@@ -2,7 +2,9 @@
 
 It is no object of the bucket and no metadata, which every program on a VM may read. One VM's root
 asks another's: both ends are at ports below 1024, which the kernel gives to root alone, and at
-addresses of VMs of the group in its subnet, which nobody in a VPC can pretend to have.
+addresses of VMs of the group in its subnet, which nobody in a VPC can pretend to have. The port
+that answers lies below those which a mount of NFS (665 on), or another program that wants one of
+root's (600 on), takes as its own: one that is taken would keep this VM out of the cluster.
 
 Only who holds the lease makes a key, and only if no VM of the group that is there has one: so two
 that boot at once don't make two. The head's counts: whoever has another takes that. And whoever
