@@ -44,10 +44,10 @@ def test_a_gpu_brings_its_part_of_processors_and_memory() -> None:
 
 
 def test_each_life_of_a_head_numbers_its_jobs_above_those_before_and_below_slurms_most() -> None:
-    firsts = [int(_conf(life=life)["FirstJobId"]) for life in (1, 2, 59_999, 60_000, 10**9)]
+    firsts = [int(_conf(life=life)["FirstJobId"]) for life in (1, 2, 5_999, 6_000, 10**9)]
 
-    assert firsts[:2] == [2000, 3000]
-    assert 0 < min(firsts) <= max(firsts) + 1000 < 67_043_328
+    assert firsts[:2] == [20_000, 30_000]
+    assert 0 < min(firsts) <= max(firsts) + 10_000 < 67_043_328
     assert "FirstJobId" not in _conf()
 
 

@@ -215,7 +215,7 @@ def test_jobs_outlive_their_head_and_an_old_head_that_boots_again_runs_nothing_t
     assert sorted(map(int, told)) == list(range(12))
     # No number of the old head's is given again.
     new = _submit(slurm, "true", "--output=/dev/null")
-    assert int(new) >= (int(long) // 1000 + 1) * 1000
+    assert int(new) >= (int(long) // 10_000 + 1) * 10_000
     _wait_for(slurm, new)
 
 

@@ -21,9 +21,9 @@ STATE = Path("/var/lib/slurm/slurmctld")
 OURS = "aiinfra: "
 """How the reason begins for which the Prolog drains a node."""
 
-_EVERY_LIFE = 1000
+_EVERY_LIFE = 10_000
 """How many numbers of jobs lie between the first ones of two lives of a head."""
-_LIVES = 60_000
+_LIVES = 6_000
 """After so many lives their numbers begin again: MaxJobId is 67,043,328."""
 _HEAD = re.compile(r"[-a-z0-9]+\([0-9.]+\)")
 _GPU = re.compile(r"nvidia([0-9]+)")
