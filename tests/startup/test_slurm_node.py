@@ -427,6 +427,44 @@ def test_nobody_outside_the_group_or_its_subnet_is_asked_whatever_a_lease_says(
             listener.accept()
 
 
+_BY_HAND = "ana: looks at it"
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "aiinfra: 7 GPUs instead of 8",
+        "Prolog error",
+        "Duplicate jobid",
+        "Node unexpectedly rebooted",
+        "Kill task failed",
+        "batch job complete failure",
+        _BY_HAND,
+    ],
+)
+def test_a_vm_that_joins_is_back_unless_a_person_has_drained_it(
+    reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def said(*command: str) -> str:
+        asked.append(command)
+        return "active\n" if command[0] == "systemctl" else f"drained|{reason}\n"
+
+    monkeypatch.setattr(slurm_node, "_said", said)
+    monkeypatch.setattr(slurm_node.Node, "_answers", lambda *_: True)
+    this: Any = None
+    node = slurm_node.Node(
+        heads.Identity("vm-1", "10.0.0.1", "1"), this, this, this,
+        names=("train", "g2"), chores=tuple, pace=heads.Pace(1, 5),
+    )  # fmt: skip
+
+    node._look_after(this, "a node")
+
+    resume = ("scontrol", "update", "nodename=vm-1", "state=resume")
+    assert (resume in asked) is (reason != _BY_HAND)
+
+
 class Bucket:
     """A folder of one object, as `storage.Folder` has it."""
 

@@ -45,7 +45,10 @@ _RUN = Path("/run/slurmctld")
 _TABLE = Path("/proc/net/tcp")
 _LISTENS = "0A"
 _READY = re.compile(r"(idle|mixed|allocated|completing|planned|reserved|drain|maint)[a-z]*")
-_BACK = (slurm_conf.OURS, "Prolog error", "Duplicate jobid", "Node unexpectedly rebooted")
+_BACK = (
+    *(slurm_conf.OURS, "Prolog error", "Duplicate jobid", "Node unexpectedly rebooted"),
+    *("Kill task failed", "batch job complete failure"),
+)
 """How the reasons begin for which a node was drained that are over when its VM joins again."""
 
 Chore = Callable[[], None]
