@@ -465,8 +465,14 @@ def _limit(context: Context, *, is_behind: bool) -> tuple[str, int | None]:
 
 def _hear(context: Context, jobs: Jobs, name: str, loss: _Loss, heard: _Heard) -> Job | Stranded:
     """Show what it says, and what happens to it, until it is over, or has lost its machines."""
-    readers = heard.readers = heard.readers or _readers(context, jobs, find(context, jobs, name))
-    said = ""
+    if not heard.readers:
+        job = find(context, jobs, name)
+        heard.readers = _readers(context, jobs, job)
+        if job.tasks and len(job.ranks) > len(heard.readers):
+            others = f"aiinfra Logs {name} --rank {job.ranks[-1]}, or all, for the others"
+            first = rank_of(context, job, "log_rank")
+            context.console.progress(f"What task {first} says follows; {others}")
+    readers, said = heard.readers, ""
     if context.settings.notify:
         _learn_ends(context)
     with context.progress.stage(StageName.JOB, OnInterrupt.JOB_GOES_ON) as stage:
