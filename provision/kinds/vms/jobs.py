@@ -193,7 +193,8 @@ class VmJobs(Jobs):
             who += f", {spec.array.most} at a time" if spec.array.most else ""
             who += ", each on" if spec.array.tasks > 1 else ", on"
             where = f"one of {layout.counted(most, 'VM')}" if nodes == 1 else where
-            there = "paid for already" + (f" ({price} each)" if price else "")
+            each_of = " each" * (spec.array.tasks > 1)
+            there = "paid for already" + (f" ({price}{each_of})" if price else "")
         if spec.gpus:
             where = f"{layout.counted(spec.gpus, 'GPU')} of {'each of ' * (nodes > 1)}{where}"
             gpus = 0

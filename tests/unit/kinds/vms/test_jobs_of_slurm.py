@@ -194,9 +194,9 @@ def test_what_a_part_of_a_vm_costs_is_its_share(
     assert needs is not None
     assert not needs.more
     until = "until --time (1 hour) is over"
-    there = (
-        f"paid for already (${price}/h each)" if "task" in takes else f"there already at ${price}/h"
-    )
+    there = f"there already at ${price}/h"
+    if "task" in takes:
+        there = f"paid for already (${price}/h{' each' * ('tasks' in takes)})"
     assert needs.words == f"{takes}, {there}, {until}"
 
 
