@@ -33,7 +33,7 @@ from provision.spec import job as naming
 from provision.words import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from provision.console import Console
     from provision.context import Context
@@ -113,8 +113,8 @@ def act(context: Context, action: Action) -> None:
         follow(context, jobs, job.name)
     else:
         readers = _readers(context, jobs, job)
+        _read(jobs, job, readers)
         for reader in readers:
-            reader.read(job)
             reader.end()
         if not any(it.has_shown for it in readers):
             context.console.progress(f"{job.name} has said nothing so far: {screen.words(job)}")
@@ -245,8 +245,8 @@ class _Reader:
         self._said: dict[int, _Said] = {}
         self.has_shown = False
 
-    def read(self, job: Job) -> None:
-        """Show what is new, of each attempt until now.
+    def read(self, job: Job, newest: Mapping[tuple[int, int], int] | None = None) -> None:
+        """Show what is new, of each attempt until now; `newest`: where what each said last begins.
 
         Other tasks may be in a later attempt than this one, which has no part in it.
         """
@@ -255,6 +255,8 @@ class _Reader:
             said = self._said.setdefault(attempt, _Said())
             if attempt > last and not job.tasks:
                 self.end()
+            if newest is not None and newest.get((attempt, self._rank), -1) < said.after:
+                continue
             for begins, piece in self._jobs.log(job, attempt, self._rank, said.after):
                 self._end(it for it in self._said if it < attempt)
                 if begins > said.after:
@@ -297,6 +299,13 @@ class _Reader:
             said.line = ""
             if rest:
                 self._out([rest])
+
+
+def _read(jobs: Jobs, job: Job, readers: Sequence[_Reader]) -> None:
+    """Show what is new of these ranks; of many tasks, most say nothing between two looks."""
+    newest = jobs.newest(job) if job.tasks and len(readers) > 1 else None
+    for reader in readers:
+        reader.read(job, newest)
 
 
 def _last(line: str) -> str:
@@ -497,8 +506,7 @@ def _hear(context: Context, jobs: Jobs, name: str, loss: _Loss, heard: _Heard) -
             if news != said:
                 said = news
                 stage.news(f"{name}: {words}")
-            for reader in readers:
-                reader.read(job)
+            _read(jobs, job, readers)
             # Its bar is drawn in place on a terminal, and is no news in a log.
             stage.counts(f"{name}: {words if job.tasks else readers[0].bar or words}")
             if job.state.is_over:
