@@ -147,6 +147,15 @@ def test_each_job_has_a_user_of_its_own_and_the_same_for_each_attempt(world: Wor
     assert user_of(twin, [own[0]._replace(state="COMPLETED")]) == first
 
 
+def test_a_job_waits_for_a_user_where_all_have_a_job(world: World) -> None:
+    names = [f"train-{it}" for it in range(70)]
+    world.ask(*names, nodes=1)
+    world.head.tend()
+    assert len({it.user for it in world.queue.submitted}) == len(world.queue.submitted) == 64
+    (why,) = {world.course(it).why for it in names[64:]}
+    assert why == "Slurm has 64 jobs of Run already, and each has a user of its own"
+
+
 def test_it_asks_for_whole_vms_or_for_parts_and_for_whole_minutes(world: World) -> None:
     world.ask("train-1", seconds=3601)
     world.head.tend()
