@@ -110,6 +110,28 @@ def test_one_that_is_through_before_anybody_looks_has_succeeded() -> None:
     assert story.state(_entry("COMPLETED")) is State.SUCCEEDED
 
 
+@pytest.mark.parametrize("before", [(), (_entry("RUNNING"),)])
+def test_the_vms_that_slurm_names_of_one_that_ends_are_not_all_of_it(before: Any) -> None:
+    story = _Story()
+    for entry in before:
+        story.goes_on(entry)
+    story.say(2, Phase.ENDED, code=0)
+    story.say(0, Phase.ENDED, code=127, ran=0.1)
+    for left in (("vm-2",), ()):
+        assert story.state(_entry("COMPLETING", nodes=left)) is not State.SUCCEEDED
+    story.goes_on(_entry("FAILED"))
+    assert story.state(_entry("FAILED")) is State.FAILED
+    assert "rank 1 (vm-0), exit code 127" in story.course.events[0]
+
+
+@pytest.mark.parametrize("last", [(), (_entry("NODE_FAIL", nodes=()),)])
+def test_one_whose_vms_nobody_knows_is_begun_again_and_has_not_succeeded(last: Any) -> None:
+    story = _Story()
+    assert story.state(_entry("COMPLETING", nodes=())) is State.PREPARING
+    assert story.state(*last) is State.WAITING
+    assert story.course.failures == 0
+
+
 @pytest.mark.parametrize(
     ("reason", "why"),
     [

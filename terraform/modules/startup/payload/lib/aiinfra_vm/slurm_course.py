@@ -101,18 +101,23 @@ def _whole(  # noqa: PLR0913 - all that is known
         course = job_course.to(course, State.PREPARING, now, "the VMs get ready")
         course = course._replace(attempt=course.attempt + 1, failure=None)
     entry, more = _one(own, course.attempt)
-    if entry is not None and entry.nodes and course.state is State.PREPARING:
-        course = course._replace(nodes=_nodes(entry, world.known))
+    if entry is not None and course.state is State.PREPARING:
+        # Of one that ends Slurm names the VMs alone that still clean up, until it is over.
+        if entry.nodes and entry.state != "COMPLETING":
+            course = course._replace(nodes=_nodes(entry, world.known))
+        if not course.nodes and not entry.is_over:
+            return Turn(course, cancel=more)
     told = job_course.of_attempt(course, reports)
     course = course._replace(nodes=_ranked(course.nodes, told))
     ended = [it for it in told.values() if it.is_over]
-    # What Slurm does not know, it ends.
-    lost = len([it for it in ended if it.why != SIGNALLED]) < len(course.nodes)
-    if entry is None and course.state is not State.STOPPING and lost:
-        what = f"Slurm has lost attempt {course.attempt} with its head: it is begun again"
-        return Turn(job_course.event(job_course.to(course, State.WAITING, now), what))
     if course.state is State.PREPARING and not told and entry and entry.state in _UNABLE:
         return Turn(_unable(course, spec, entry, now))
+    # What Slurm does not know, it ends; of one without VMs nobody tells how it ended.
+    lost = len([it for it in ended if it.why != SIGNALLED]) < max(len(course.nodes), 1)
+    is_gone = entry is None or not course.nodes
+    if is_gone and course.state is not State.STOPPING and lost:
+        what = f"Slurm has lost attempt {course.attempt} with its head: it is begun again"
+        return Turn(job_course.event(job_course.to(course, State.WAITING, now), what))
     if course.state is State.PREPARING and (ended or len(told) == len(course.nodes)):
         course = job_course.running(course, spec, now)
     # Who has not told of its end when all of the job is over does so no more.
