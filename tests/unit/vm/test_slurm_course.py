@@ -258,6 +258,22 @@ def test_one_that_somebody_cancels_in_slurm_is_cancelled_and_one_that_a_prolog_r
     assert (story.course.state, story.course.failures) == (State.WAITING, 0)
 
 
+@pytest.mark.parametrize("ends", [1, 2, 3])
+def test_one_that_somebody_cancels_is_not_begun_again_while_slurm_ends_it(ends: int) -> None:
+    for after, state in (("CANCELLED", State.CANCELLED), ("TIMEOUT", State.WAITING)):
+        story = _Story().runs()
+        for rank in (0, 2):
+            story.say(rank, Phase.ENDED, code=143, why=SIGNALLED)
+        for _ in range(ends):
+            assert story.state(_entry("COMPLETING")) is State.STOPPING
+        assert story.state(_entry(after, nodes=NODES)) is state
+    # Not for ever: a VM may hang.
+    story = _Story().runs()
+    story.say(0, Phase.ENDED, code=143, why=SIGNALLED)
+    story.goes_on(_entry("COMPLETING"))
+    assert story.state(_entry("COMPLETING"), seconds=150) is State.WAITING
+
+
 def test_one_whose_runner_can_not_begin_fails_instead_of_being_tried_for_ever() -> None:
     story = _Story()
     story.goes_on(_entry("FAILED", reason="NonZeroExitCode"))

@@ -101,11 +101,11 @@ def _whole(  # noqa: PLR0913 - all that is known
         course = job_course.to(course, State.PREPARING, now, "the VMs get ready")
         course = course._replace(attempt=course.attempt + 1, failure=None)
     entry, more = _one(own, course.attempt)
-    if entry is not None and course.state is State.PREPARING:
+    if entry is not None:
         # Of one that ends Slurm names the VMs alone that still clean up, until it is over.
-        if entry.nodes and entry.state != "COMPLETING":
+        if entry.nodes and course.state is State.PREPARING and entry.state != "COMPLETING":
             course = course._replace(nodes=_nodes(entry, world.known))
-        if not course.nodes and not entry.is_over:
+        if _is_unsure(course, entry, now):
             return Turn(course, cancel=more)
     told = job_course.of_attempt(course, reports)
     course = course._replace(nodes=_ranked(course.nodes, told))
@@ -126,6 +126,15 @@ def _whole(  # noqa: PLR0913 - all that is known
     # One that no VM has begun, Slurm itself has cancelled: a VM was not fit for it.
     off = cancelled or (entry is not None and entry.state == "CANCELLED" and bool(told))
     return Turn(job_course.follow(course, spec, known, reports, now, cancelled=off), cancel=more)
+
+
+def _is_unsure(course: Course, entry: Entry, now: float) -> bool:
+    """Whether Slurm does not say yet which VMs it has, or whether somebody cancels what it ends."""
+    if course.state is State.PREPARING:
+        return not course.nodes and not entry.is_over
+    is_signalled = course.failure is not None and course.failure.cause.startswith(SIGNALLED)
+    is_ending = course.state is State.STOPPING and entry.state == "COMPLETING"
+    return is_ending and is_signalled and now - course.since < job_course.STOPPING
 
 
 def _queued(  # noqa: PLR0913 - as above
