@@ -267,6 +267,17 @@ def test_one_that_can_not_be_read_does_not_keep_the_others(world: World) -> None
     assert [it.name for it in world.queue.submitted] == ["good-1"]
 
 
+def test_a_course_that_speaks_of_another_job_is_begun_again_and_harms_neither(
+    world: World,
+) -> None:
+    world.ask("train-1", "other-1", nodes=1)
+    spoiled = jobs.Course("other-1", jobs.State.SUCCEEDED, since=1.0)
+    world.shared.put(jobs.course_of("train-1"), spoiled.document())
+    world.head.tend()
+    assert [it.name for it in world.queue.submitted] == ["train-1", "other-1"]
+    assert world.course("train-1").name == "train-1"
+
+
 def test_the_tool_is_told_of_the_vms_and_of_the_jobs_of_others(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
