@@ -230,9 +230,9 @@ class VmJobs(Jobs):
             is_flex = bool(record and record.settings.get("ENABLE_FLEX_START"))
             raise SettingsError(
                 f"{words.listed(unknown)} {'is' if is_one else 'are'} of an older version, which"
-                f" does not know {options}",
+                f" may not know {options}",
                 code=Code.WITHOUT_EFFECT,
-                why="the job would begin there all the same, and go without",
+                why="the job would begin there all the same, and may go without",
                 fix=f"{contents.replacing(flex_start=is_flex)}, with this version; or Run without"
                 f" {options}",
                 setting=options,
@@ -299,6 +299,10 @@ class VmJobs(Jobs):
     def log(self, job: Job, attempt: int, rank: int, after: int) -> Iterator[tuple[int, bytes]]:
         """The pieces, in their order."""
         return self._jobs.log(job, attempt, rank, after)
+
+    def newest(self, job: Job) -> Mapping[tuple[int, int], int] | None:
+        """By the names of its pieces."""
+        return self._jobs.newest(job)
 
     def heard(self, job: Job) -> Job:
         """By the newest piece of its log."""
