@@ -80,13 +80,13 @@ ConstrainRAMSpace=yes
 """
 _SUBMIT = """\
 -- By such a comment a job of Run's is known, and gets its folder: root's alone. A control character
--- could make another line of what squeue says.
+-- could make another line of what squeue says, and blanks could stand before it.
 local function refused(job, by)
   local comment, name = job.comment or "", job.name or ""
-  if by == 0 or not (comment:find("^aiinfra:") or (comment .. name):find("%c")) then
+  if by == 0 or not (comment:find("aiinfra:", 1, true) or (comment .. name):find("%c")) then
     return slurm.SUCCESS
   end
-  slurm.log_user("the comment may not begin with aiinfra:, nor have control characters")
+  slurm.log_user("the comment may not have aiinfra: in it, nor control characters")
   return slurm.ERROR
 end
 function slurm_job_submit(job, partitions, by) return refused(job, by) end
