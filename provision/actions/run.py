@@ -135,6 +135,8 @@ def _make_and_run(context: Context, spec: JobSpec, jobs: Jobs | None = None) -> 
     packed = copied_folder.packed(own, takes_files=True, to=to, judge=judge)
     with contextlib.nullcontext() if context.again else packed as archive:
         makes = context.create and not _stands(context)
+        # One that has only powered itself off is not this run's.
+        is_new = makes and ownership.deployed(context, connect(context)) is None
         validate.require_granted(context, spec.secrets, spec.mounts, makes=makes)
         if makes:
             job.require_possible(spec, context.settings)
@@ -164,7 +166,7 @@ def _make_and_run(context: Context, spec: JobSpec, jobs: Jobs | None = None) -> 
     if not context.create:
         ended = jobs_action.follow(context, jobs, name)
     else:
-        goes_on = functools.partial(_elsewhere, context, jobs, own=makes or context.destroy_after)
+        goes_on = functools.partial(_elsewhere, context, jobs, own=is_new or context.destroy_after)
         patience = 0.0 if context.again else jobs_action.PATIENCE
         ended = jobs_action.follow(context, jobs, name, goes_on, patience=patience)
     context.console.result(screen.end(ended))
