@@ -119,6 +119,14 @@ def test_where_nothing_has_any_the_job_is_kept_and_a_later_run_brings_it_on(
     short = rehearsal.run("Run", "--create", "--again=train-1", CAPACITY_TIMEOUT="75m")
     assert short.code == 75, short.said
     assert "run aiinfra Run --again train-1 --create to go on from there" in short.problem["fix"]
+    # As if it had been killed on its way from one zone to the next.
+    (zone,) = _groups(rehearsal)
+    rehearsal.google(
+        "DELETE",
+        f"compute/v1/projects/my-project/zones/{zone}/instanceGroupManagers/np-mig",
+    )
+    (left,) = rehearsal.run("Jobs").document["jobs"]
+    assert (left["state"], left["why"]) == ("waiting", "np has no group of VMs"), left
     rehearsal.stock()
     ended = rehearsal.run("Run", "--create", "--again=train-1")
     assert ended.code == 0, ended.said
