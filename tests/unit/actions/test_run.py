@@ -1,6 +1,7 @@
 """A job whose nodes cost is agreed to before it is submitted, and what of a cluster may move."""
 
 import contextlib
+import dataclasses
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any, cast
@@ -95,3 +96,25 @@ def test_a_cluster_that_was_there_is_not_this_runs_own_though_a_create_may_start
     there = SimpleNamespace(unfinished=list, submit=lambda *_: "a-1")
     run._make_and_run(cast("Any", context), SPEC, cast("Any", there))
     assert moves == [own]
+
+
+@pytest.mark.parametrize(
+    ("state", "restarts", "followed"),
+    [
+        (JobState.WAITING, 0, "a-1"),
+        (JobState.WAITING, 3, ""),  # whoever says another number means it
+        (JobState.FAILED, 0, ""),  # its machines were lost, and no VM is left that says so
+    ],
+)
+def test_a_job_that_is_run_again_is_followed_if_it_goes_on_and_is_what_is_asked_for(
+    state: JobState, restarts: int, followed: str
+) -> None:
+    context = cast("Any", SimpleNamespace(again="a", command=(), env={}, secrets={}, mounts=()))
+    there = SimpleNamespace(
+        names=lambda: ["a-1"],
+        unfinished=lambda **_: ["a-1"],
+        asked=lambda _: {"name": "a-1", "command": ["true"]},
+        find=lambda _: Job(name="a-1", state=state, submitted=""),
+    )
+    wanted = dataclasses.replace(SPEC, restarts=restarts)
+    assert run._unfinished(context, cast("Any", there), wanted) == followed
