@@ -231,6 +231,11 @@ def test_a_job_without_a_restart_left_ends_where_all_machines_are_lost(
     assert "its machines were lost, and no restart is left" in ended.problem["what"]
     assert "--restarts" in ended.problem["fix"]
     assert _groups(rehearsal) == [A]
+    rehearsal.stock({"zones": A, "machines": 0})
+    ended = rehearsal.run("Run", "--create", "--again=train-1", "--restarts=3")
+    assert ended.code == 0, ended.said
+    assert [it["name"] for it in rehearsal.run("Jobs").document["jobs"]] == ["train-1", "train-2"]
+    assert _groups(rehearsal) == [B]
 
 
 @SLOW
