@@ -7,6 +7,7 @@ variables, start the program.
 from __future__ import annotations
 
 import difflib
+import itertools
 import json
 import os
 import re
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
 from rehearsal import clock
-from rehearsal.cloud import scenarios
+from rehearsal.cloud import real_programs, scenarios
 from rehearsal.cloud.facts import offers
 from rehearsal.errors import CloudNotStarted, UnknownScenario
 from rehearsal.presumption import named
@@ -174,7 +175,7 @@ def run(
             f"This is a rehearsal: Google Cloud is simulated{_pace(rehearsed)}, and kept in\n"
             f"  {place}\n  (to forget it: aiinfra-rehearsal forget)\n"
         )
-    sys.stderr.write(not_as_google(scenario))
+    sys.stderr.write(not_as_google(scenario) + cut_off(argv, scenario))
     if provider is not None:
         sys.stderr.write(f"Terraform runs the google provider {provider.about}.\n")
     if presumed:
@@ -198,6 +199,17 @@ def not_as_google(scenario: str) -> str:
     return (
         f"Under the scenario {offers.EVERYWHERE} every zone has every machine type, in every way:"
         " Google may refuse what passes here.\n"
+    )
+
+
+def cut_off(argv: Sequence[str], scenario: str) -> str:
+    """A line about programs that end as soon as the command does; "" where nothing is cut off."""
+    own = itertools.takewhile(lambda it: it != "--", argv)
+    if real_programs.SCENARIO not in scenarios.parse(scenario) or "--detach" not in own:
+        return ""
+    return (
+        "With --detach the programs of the job end with this command, as they would not on Google:"
+        " leave it out, or rehearse by aiinfra-rehearsal serve.\n"
     )
 
 

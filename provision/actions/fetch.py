@@ -88,7 +88,8 @@ def fetch(context: Context) -> None:
         try:
             with context.progress.stage(StageName.JOB, OnInterrupt.NOTHING) as stage:
                 what = f"{path[2:]} of {job.name}" if asked else f"the folder of {job.name}"
-                stage.news(f"copying {what} from {way.where}, rank {rank}")
+                of = "task" if job.tasks else "rank"
+                stage.news(f"copying {what} from {way.where}, {of} {rank}")
                 unpacked = functools.partial(
                     archive.unpack,
                     into=draft,

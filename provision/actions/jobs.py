@@ -33,7 +33,7 @@ from provision.spec import job as naming
 from provision.words import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from provision.console import Console
     from provision.context import Context
@@ -112,8 +112,8 @@ def act(context: Context, action: Action) -> None:
         follow(context, jobs, job.name)
     else:
         readers = _readers(context, jobs, job)
+        _read(jobs, job, readers)
         for reader in readers:
-            reader.read(job)
             reader.end()
         if not any(it.has_shown for it in readers):
             context.console.progress(f"{job.name} has said nothing so far: {screen.words(job)}")
@@ -214,6 +214,17 @@ def _agreed(context: Context, jobs: Jobs) -> list[Job]:
     return [find(context, jobs, name) for name in names]
 
 
+@dataclass
+class _Said:
+    """How much of an attempt was shown."""
+
+    after: int = 0
+    line: str = ""
+    decoder: codecs.IncrementalDecoder = field(
+        default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace")
+    )
+
+
 class _Reader:
     """Shows what a rank says, each byte once, in whole lines, as a terminal would leave them.
 
@@ -230,36 +241,36 @@ class _Reader:
         self._prefix = prefix
         # The last lines of what there is at the first look; None to show all.
         self._kept: deque[str] | None = None if tail is None else deque(maxlen=tail)
-        self._attempt = 0
-        self._after = 0
-        self._line = ""
+        self._said: dict[int, _Said] = {}
         self.has_shown = False
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
-    def read(self, job: Job) -> None:
-        """Show what is new, of each attempt until now."""
-        # Of tasks, not all have a part in the last one.
-        if self._kept is not None and not job.tasks:
-            self._attempt = job.attempt
-        while self._attempt <= job.attempt:
-            for begins, piece in self._jobs.log(job, self._attempt, self._rank, self._after):
-                if begins > self._after:
-                    lost = begins - self._after
+    def read(self, job: Job, newest: Mapping[tuple[int, int], int] | None = None) -> None:
+        """Show what is new, of each attempt until now; `newest`: where what each said last begins.
+
+        Other tasks may be in a later attempt than this one, which has no part in it.
+        """
+        last = job.attempt if self._kept is not None else max(self._said, default=1)
+        for attempt in range(1 if job.tasks else last, job.attempt + 1):
+            said = self._said.setdefault(attempt, _Said())
+            if attempt > last and not job.tasks:
+                self.end()
+            if newest is not None and newest.get((attempt, self._rank), -1) < said.after:
+                continue
+            for begins, piece in self._jobs.log(job, attempt, self._rank, said.after):
+                self._end(it for it in self._said if it < attempt)
+                if begins > said.after:
+                    lost = begins - said.after
                     self._console.progress(f"{lost:,} bytes of the log are too old, and are gone")
-                self._after = begins + len(piece)
-                self._say(self._decoder.decode(piece))
-            if self._attempt == job.attempt:
-                break
-            self.end()
-            self._attempt, self._after = self._attempt + 1, 0
+                said.after = begins + len(piece)
+                self._say(said, said.decoder.decode(piece))
         if self._kept is not None:
             kept, self._kept = self._kept, None
             self._out(list(kept))
 
-    def _say(self, text: str) -> None:
-        whole, newline, rest = (self._line + text).replace("\r\n", "\n").rpartition("\n")
+    def _say(self, said: _Said, text: str) -> None:
+        whole, newline, rest = (said.line + text).replace("\r\n", "\n").rpartition("\n")
         # The last state may be half written: the one before it stays, and no more of them.
-        self._line = "\r".join(rest.split("\r")[-2:])
+        said.line = "\r".join(rest.split("\r")[-2:])
         if newline:
             self._out([_last(it) for it in whole.split("\n")])
 
@@ -273,15 +284,27 @@ class _Reader:
     @property
     def bar(self) -> str:
         """The last whole state of a line that is drawn over itself; "" for none."""
-        drawn, again, _ = self._line.rpartition("\r")
+        line = self._said[max(self._said)].line if self._said else ""
+        drawn, again, _ = line.rpartition("\r")
         return drawn.strip()[:_BAR] if again else ""
 
     def end(self) -> None:
         """Show the rest, which may be no whole line."""
-        rest = _last(self._line + self._decoder.decode(b"", final=True))
-        self._line = ""
-        if rest:
-            self._out([rest])
+        self._end(self._said)
+
+    def _end(self, attempts: Iterable[int]) -> None:
+        for said in map(self._said.__getitem__, attempts):
+            rest = _last(said.line + said.decoder.decode(b"", final=True))
+            said.line = ""
+            if rest:
+                self._out([rest])
+
+
+def _read(jobs: Jobs, job: Job, readers: Sequence[_Reader]) -> None:
+    """Show what is new of these ranks; of many tasks, most say nothing between two looks."""
+    newest = jobs.newest(job) if job.tasks and len(readers) > 1 else None
+    for reader in readers:
+        reader.read(job, newest)
 
 
 def _last(line: str) -> str:
@@ -460,8 +483,14 @@ def _limit(context: Context, *, is_behind: bool) -> tuple[str, int | None]:
 
 def _hear(context: Context, jobs: Jobs, name: str, loss: _Loss, heard: _Heard) -> Job | Stranded:
     """Show what it says, and what happens to it, until it is over, or has lost its machines."""
-    readers = heard.readers = heard.readers or _readers(context, jobs, find(context, jobs, name))
-    said = ""
+    if not heard.readers:
+        job = find(context, jobs, name)
+        heard.readers = _readers(context, jobs, job)
+        if job.tasks and len(job.ranks) > len(heard.readers):
+            others = f"aiinfra Logs {name} --rank {job.ranks[-1]}, or all, for the others"
+            first = rank_of(context, job, "log_rank")
+            context.console.progress(f"What task {first} says follows; {others}")
+    readers, said = heard.readers, ""
     if context.settings.notify:
         _learn_ends(context)
     with context.progress.stage(StageName.JOB, OnInterrupt.JOB_GOES_ON) as stage:
@@ -478,8 +507,7 @@ def _hear(context: Context, jobs: Jobs, name: str, loss: _Loss, heard: _Heard) -
             if news != said:
                 said = news
                 stage.news(f"{name}: {words}")
-            for reader in readers:
-                reader.read(job)
+            _read(jobs, job, readers)
             # Its bar is drawn in place on a terminal, and is no news in a log.
             stage.counts(f"{name}: {words if job.tasks else readers[0].bar or words}")
             if job.state.is_over:

@@ -316,7 +316,7 @@ def _worth_knowing(context: Context) -> Iterator[Problem]:
         yield Problem(
             code=Code.NOTE,
             what="Neither bucket nor share is mounted: what the job writes ends with the cluster",
-            why="--destroy-after removes its machines; only the log of rank 0 is kept",
+            why="--destroy-after removes its machines; only the log of rank 0, or a task, is kept",
             fix="--mount my-bucket:/mnt/results, and write there",
         )
 
@@ -400,7 +400,10 @@ def _settle(context: Context) -> str:
     if not one.state.is_over:
         with phases.aside(context):
             jobs_action.cancel(context, jobs, one)
-    said = b"".join(piece for _, piece in jobs.log(one, one.attempt, 0, 0))
+    # Of tasks, not all have a part in the last attempt.
+    rank = one.failure.rank if one.tasks and one.failure else one.ranks[0]
+    logs = (jobs.log(one, attempt, rank, 0) for attempt in range(one.attempt, 0, -1))
+    said = next(filter(None, (b"".join(piece for _, piece in log) for log in logs)), b"")
     if not said:
         return ""
     name = Log.name(one.name)

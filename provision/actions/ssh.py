@@ -122,14 +122,15 @@ def _into(context: Context, cloud: Cloud, record: Record, wanted: str) -> None:
         )
     port = context.settings.ssh_forward
     job = jobs_action.find(context, jobs, name)
-    way = jobs.way_in(job, jobs_action.rank_of(context, job, "ssh_rank"))
+    rank = jobs_action.rank_of(context, job, "ssh_rank")
+    way = jobs.way_in(job, rank)
     if job.state not in _RUNS:
         raise SettingsError(
             f"{name} does not run: it is {'over: ' * job.state.is_over}{job.state}",
             code=Code.INVALID_COMMAND_LINE,
             why=job.why,
             fix=f"aiinfra Ssh {way.where} for a shell on its VM, where {way.folder} is its folder;"
-            f" aiinfra Fetch {name} for what it wrote",
+            f" aiinfra Fetch {name}{f' --rank {rank}' * (rank != job.ranks[0])} for what it wrote",
         )
     command = list(way.opens)
     if port and way.before:

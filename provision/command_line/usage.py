@@ -79,7 +79,7 @@ def of_action(action: Action) -> str:
     return _text(
         [
             *_usage(action, about.behind),
-            "",
+            *([] if of_a_job else [""]),
             *_paragraph(about.story),
             *([] if of_a_job else [""]),
             "options:",

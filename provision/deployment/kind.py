@@ -130,6 +130,10 @@ class Jobs(ABC):
         """What a rank has said in an attempt: where in the log a piece begins, and the piece."""
 
     @abstractmethod
+    def newest(self, job: Job) -> Mapping[tuple[int, int], int] | None:
+        """Attempt and rank -> where the last piece of its log begins; None to ask each instead."""
+
+    @abstractmethod
     def heard(self, job: Job) -> Job:
         """A job with for how long it has said nothing, where it runs."""
 

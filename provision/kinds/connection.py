@@ -158,8 +158,8 @@ def _vm_rows(connection: VmsConnection) -> list[tuple[str, str]]:
         then = f"and then, as long as that runs, {connection.ray.dashboard}"
         found += [*_named("ray", [connection.ray.tunnel, then]), ("token", connection.ray.token)]
     if connection.slurm:
-        its = f"all, the default, and {connection.slurm.partition} have each VM"
-        found += [("slurm", f"sinfo, squeue, sbatch and srun on any VM; the partitions {its}")]
+        its = f"all (default) and {connection.slurm.partition}, each with every VM"
+        found += [("slurm", f"sinfo, squeue, sbatch and srun on any VM; partitions {its}")]
     return found
 
 

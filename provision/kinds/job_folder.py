@@ -49,6 +49,8 @@ ASKED: Final = Stored("jobs/{}.json", Writer.PROGRAM, objects.said, most=objects
 _PIECE: Final = Stored(
     "{}/jobs/{}/logs/{}/{}/{}", Writer.MACHINES, bytes, largest=2**23, most=objects.MANY
 )
+_PAGE: Final = 1000
+"""Objects that Cloud Storage lists in an answer."""
 
 
 def name_of(sha256: str) -> str:
@@ -148,6 +150,23 @@ class JobFolder:
             piece = self._folder.read(_PIECE, *of, begins) if begins.isdigit() else None
             if piece is not None:  # what is too old goes
                 yield int(begins), piece
+
+    def newest(self, job: Job) -> dict[tuple[int, int], int] | None:
+        """Where the last piece begins of each attempt and rank that has said something.
+
+        None where there are so many pieces that a list of each rank costs less than one of all.
+        """
+        most = _PAGE * len(job.ranks)
+        name = f"{self._told}/jobs/{job.name}/logs/{{}}"
+        pieces = replace(_PIECE, name=name, part="[0-9]+/[0-9]+/[0-9]+", most=most)
+        found = self._folder.names(pieces)
+        if len(found) == most:
+            return None
+        last: dict[tuple[int, int], int] = {}
+        for piece in found:
+            attempt, rank, begins = map(int, piece.split("/"))
+            last[attempt, rank] = max(begins, last.get((attempt, rank), 0))
+        return last
 
     def heard(self, job: Job) -> Job:
         """A job of Run that runs, with for how long rank 0 has said nothing."""

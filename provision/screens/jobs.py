@@ -78,11 +78,17 @@ def spent(job: Job) -> str:
     """For how long it ran on what, and what that cost; "" before it has begun."""
     if job.ran is None:
         return ""
-    number = job.nodes or len(job.machines)
-    gpus = f" ({layout.counted(number * job.gpus, 'GPU')})" if job.gpus else ""
-    on = f" on {number} x {job.machine_type}{gpus}" if number and job.machine_type else ""
-    on += f" for each of {len(job.ranks)} tasks" if on and job.tasks else ""
+    number, type_ = job.nodes or len(job.machines), job.machine_type
     cost = f", about {amounts.usd(job.cost)}" if job.cost is not None else ""
+    if job.tasks:
+        gpus = f"{layout.counted(number * job.gpus, 'GPU')} of " if job.gpus else ""
+        where = f"{gpus}{'one' if number == 1 else f'{number} x'} {type_}"
+        each = f", {'each ' * (len(job.ranks) > 1)}on {where}" if number and type_ else ""
+        took = f"{'took' if job.state.is_over else 'runs for'} {duration(job.ran)}"
+        all_of = f"{cost} in all" if cost else ""
+        return f"{took}; {layout.counted(len(job.ranks), 'task')}{each}{all_of}"
+    gpus = f" ({layout.counted(number * job.gpus, 'GPU')})" if job.gpus else ""
+    on = f" on {number} x {type_}{gpus}" if number and type_ else ""
     return f"{'ran' if job.state.is_over else 'runs for'} {duration(job.ran)}{on}{cost}"
 
 
@@ -133,7 +139,7 @@ def _counted(job: Job, its: JobTasks) -> str:
     number = len(job.ranks)
     if job.state is JobState.FAILED and its.failed and job.failure:
         first = f", first {job.failure.rank} on {job.failure.machine}" * bool(job.failure.machine)
-        return f"{its.failed} of {number} tasks failed: {job.failure.what}{first}"
+        return f"{its.failed} of {layout.counted(number, 'task')} failed: {job.failure.what}{first}"
     parts = {
         "run": its.running,
         "wait": its.waiting,

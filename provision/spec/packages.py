@@ -39,6 +39,12 @@ python=$(command -v python3 || command -v python) || {
 asked=$(cat requirements.txt pyproject.toml uv.lock 2>/dev/null || :)
 key=$(printf %s "$asked$setup $image $("$python" -VV)" | sha256sum | cut -c1-16)
 env=${AIINFRA_PACKAGES:-${HOME:-/tmp}/.aiinfra-packages}/$key
+# Tasks of one job may share a machine: the first makes it, and the others wait.
+mkdir -p "${env%/*}" 2>/dev/null || :
+if (: >"$env.lock") 2>/dev/null; then
+  exec 9>"$env.lock"
+  "$python" -c 'import fcntl; fcntl.flock(9, fcntl.LOCK_EX)'
+fi
 if [ ! -e "$env/made" ]; then
   echo "=== aiinfra: packages are installed, once for what this folder asks for ==="
   rm -rf "$env"
@@ -60,6 +66,7 @@ if [ ! -e "$env/made" ]; then
 fi
 # Also for a VM without room, which removes what nobody uses.
 touch "$env/made" 2>/dev/null || :
+exec 9>&-
 . "$env/bin/activate"
 site=$("$env/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 export PYTHONPATH="$site${PYTHONPATH:+:$PYTHONPATH}"

@@ -5,12 +5,14 @@ variables that a VM's program gets and none of the caller's. All nodes are this 
 meet at 127.0.0.1. No GPU is seen. It is no sandbox against a program that means harm: that is the
 user's own, with the user's own rights, disk and network.
 
-What runs is known to this process alone, and ends with it.
+What runs is known to the process that began it alone, and ends with it. Others leave its jobs
+alone as long as it lives, which a file says that it has locked.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import io
 import os
 import shlex
@@ -24,11 +26,11 @@ import time
 import uuid
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 SCENARIO: Final = "run-programs"
 PLACE: Final = "jobs"
@@ -82,7 +84,9 @@ class Attempt:
         has_packages = list(wanted.command[3:4]) == [_SETUP]
         command = list(wanted.command[6:] if has_packages else wanted.command)
         line = f"This is a rehearsal: {shlex.join(command)} runs on this machine, without GPUs"
-        line += ", and with the packages of this machine\n" if has_packages else "\n"
+        line += ", and with the packages of this machine" * has_packages
+        is_task = "JOB_INDEX" in wanted.env
+        line += f"; of its tasks {MOST} at a time, whatever has room\n" if is_task else "\n"
         self._timer = threading.Timer(LONGEST, self.stop, [TOO_LONG])
         self._timer.daemon = True
         places = [_made(folder / str(rank), wanted.archive) for rank in range(wanted.nodes)]
@@ -152,6 +156,8 @@ class Attempt:
 
 
 _ATTEMPTS: Final[dict[str, Attempt]] = {}
+_LOCKS: Final[dict[Path, IO[bytes]]] = {}
+"""By the folder that keeps a cloud, what says there that this process lives."""
 
 
 def refusal(wanted: int, image: str, *, on_ray: bool) -> str:
@@ -180,6 +186,30 @@ def find(key: str) -> Attempt | None:
     return _ATTEMPTS.get(key)
 
 
+def owner(cloud: Path) -> str:
+    """What tells other processes of this one, in the folder that keeps a cloud."""
+    if cloud not in _LOCKS:
+        path = cloud / PLACE / f"owner-{uuid.uuid4().hex}"
+        path.parent.mkdir(exist_ok=True)
+        _LOCKS[cloud] = path.open("wb")
+        fcntl.flock(_LOCKS[cloud], fcntl.LOCK_EX)
+    return Path(_LOCKS[cloud].name).name
+
+
+def is_anothers(cloud: Path, name: str) -> bool:
+    """Whether an `owner` is another process, and lives; a lock ends with who has it."""
+    if not name or (cloud in _LOCKS and owner(cloud) == name):
+        return False
+    try:
+        with (cloud / PLACE / name).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return False
+    return False
+
+
 def are_running() -> bool:
     """Whether any program runs."""
     return any(not it.is_over for it in list(_ATTEMPTS.values()))
@@ -189,6 +219,9 @@ def end() -> None:
     """End all that runs: nobody serves the cloud any more."""
     for key in list(_ATTEMPTS):
         _ATTEMPTS.pop(key).kill()
+    for cloud in list(_LOCKS):
+        with _LOCKS.pop(cloud) as file:
+            Path(file.name).unlink(missing_ok=True)
 
 
 def _made(place: Path, archive: bytes | None) -> Path:

@@ -24,7 +24,7 @@ from rehearsal.cloud.vm_jobs import COLLECTION, OVER, Run
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from rehearsal.cloud.compute.resources import Resource
     from rehearsal.cloud.store import Store
@@ -49,8 +49,8 @@ def among(service: Service) -> Service:
         if request.method in {"POST", "PUT"} and found:
             where = {"bucket": made["bucket"], "folder": found["folder"]}
             key = f"{where['bucket']} {where['folder']}"
-            if store.get(COLLECTION, key) is None:
-                store.put(COLLECTION, key, where | {"course": None})
+            group = store.get(COLLECTION, key) or where | {"course": None}
+            _Group(request, store, group).take()
         return reply
 
     return answer
@@ -82,21 +82,45 @@ class _Group:
         self._kept = kept
         self._bucket = kept["bucket"]
         self._folder = kept["folder"]
+        self._others: Collection[str] = ()  # jobs that another process runs
         self._all = Run(request, store, kept)
+
+    def take(self) -> Collection[str]:
+        """Take the jobs whose programs are to be really run; those that another process has."""
+        index, place = self._all.read("jobs/index.json"), self._request.place
+        owners = {it["name"]: "" for it in vm_documents.wanted(index)}
+        owners |= {it: who for it, who in self._kept.get("owners", {}).items() if it in owners}
+        others: set[str] = set()
+        if place is not None:
+            others = {it for it, who in owners.items() if real_programs.is_anothers(place, who)}
+            free = owners.keys() - others
+            if free and real_programs.SCENARIO in self._request.scenarios:
+                owners |= dict.fromkeys(free, real_programs.owner(place))
+        self._kept["owners"] = owners
+        self._keep()
+        return others
+
+    def _keep(self) -> None:
+        self._store.put(COLLECTION, f"{self._bucket} {self._folder}", self._kept)
 
     def go_on(self) -> None:
         """Do all that is due."""
-        index = vm_documents.wanted(self._all.read("jobs/index.json"))
+        document = self._all.read("jobs/index.json")
+        if not document:  # the cluster was destroyed: one of that name has its own
+            self._store.delete(COLLECTION, f"{self._bucket} {self._folder}")
+            return
+        index = vm_documents.wanted(document)
         living = self._living()
         if not living:
             return
+        self._others = self.take()
         cancelled = {it["name"] for it in index if it["cancelled"]}
         names = [it["name"] for it in index if not self._is_over(it["name"])]
         if startup_told.has_slurm(living[0][1]):
             self._side_by_side(names, cancelled, living)
         else:
             self._one_by_one(names, cancelled, living)
-        self._store.put(COLLECTION, f"{self._bucket} {self._folder}", self._kept)
+        self._keep()
 
     def _living(self) -> list[tuple[int, Resource]]:
         """The VMs that hear of jobs, with their ranks."""
@@ -134,6 +158,8 @@ class _Group:
             self._all.write(f"vms/jobs/{name}/course.json", gone)
         left = [it for it in names if it not in cancelled or it == now]
         while (course := self._kept["course"] or self._next(left)) is not None:
+            if course["name"] in self._others:
+                break
             before = json.dumps(course)
             course = self._all.followed(course, living, cancelled=course["name"] in cancelled)
             is_over = course["state"] in OVER
@@ -184,7 +210,7 @@ class _Group:
         for run in (it for it in runs if it["course"]["state"] not in OVER):
             course, name = run["course"], run["course"]["name"]
             is_running, spec = course["state"] == "running", specs[name]
-            if not is_running and name in stuck:
+            if name in self._others or (not is_running and name in stuck):
                 continue
             run["gpus"] = spec.get("gpus") or _gpus(living[0][1])
             room = [it for it in usable if in_use[it[1]["id"]] + run["gpus"] <= _gpus(it[1])]

@@ -62,6 +62,16 @@ def _without_docstrings(program: str) -> str:
     return ast.dump(tree)
 
 
+def test_programs_of_vms_join_dicts_as_pythons_older_than_3_9_can() -> None:
+    for file in sandbox.PAYLOAD.glob("lib/**/*.py"):  # ruff knows a release's syntax alone
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(getattr(node, "op", None), ast.BitOr):
+                for it in ast.iter_child_nodes(node):
+                    made = ast.unparse(it).startswith(("dict(", "dict."))
+                    assert not made, (file, ast.unparse(node))
+                    assert not isinstance(it, (ast.Dict, ast.DictComp)), (file, ast.unparse(node))
+
+
 def test_no_program_of_every_vm_imports_one_that_only_rays_or_slurms_have() -> None:
     for file in sandbox.PAYLOAD.glob("lib/**/*.py"):
         others = {"ray", "slurm"} - {file.stem.partition("_")[0]}

@@ -37,8 +37,8 @@ def test_of_a_sweep_a_task_fails_and_the_rest_is_cancelled_and_destroyed(
     options = ("--name=sweep", "--array=0-15%3", "--gpus=1", "--detach")
     begun = run(rehearsal, *options, "--", "bash", "-c", line)
     assert begun.code == 0, begun.said
-    price = "takes 1 GPU of 1 of 2 VMs, there already at $3.91/h"
-    assert f"Each of its 16 tasks, 3 at a time, {price}" in begun.said
+    takes = "each on 1 GPU of one of 2 VMs, paid for already ($3.91/h each)"
+    assert f"16 tasks, 3 at a time, {takes}" in begun.said
     deadline = time.monotonic() + 300
     while not (job := _sweep(rehearsal))["tasks"]["failed"]:
         assert time.monotonic() < deadline, job
@@ -76,6 +76,8 @@ def test_a_sweep_that_is_followed_ends_as_its_tasks_do_and_claims_nothing_that_w
     options = ("--name=sweep", "--array=1-4", "--gpus=1")
     bad = run(rehearsal, *options, "--", "bash", "-c", "echo $JOB_INDEX; exit $JOB_INDEX")
     assert bad.code == 8, bad.said
+    others = "aiinfra Logs sweep-1 --rank 4, or all, for the others"
+    assert f"What task 1 says follows; {others}" in bad.said
     assert "4 of 4 tasks failed: exit code 1, first 1 on np-vm-" in bad.problem["what"]
     assert "aiinfra Logs sweep-1 --rank 1 what it said" in bad.problem["fix"]
     assert job_of(bad)["tasks"]["which_failed"] == [1, 2, 3, 4]
@@ -128,4 +130,5 @@ def test_the_tasks_of_a_sweep_are_really_run_if_somebody_asks_for_that(
     behind = ("sweep", "mine", str(rehearsal.folder / "here"))
     fetched = rehearsal.run("Fetch", "--rank=4", behind=behind)
     assert fetched.code == 0, fetched.said
+    assert ", task 4" in fetched.said
     assert "4" in (rehearsal.folder / "here" / "mine").read_text().split()

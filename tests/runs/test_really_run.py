@@ -84,7 +84,9 @@ def test_the_node_that_fails_and_its_exit_code_are_the_programs_own(
     assert "rank 1 gives up" in ended.problem["why"]
 
 
-def test_a_program_is_ended_by_cancel_and_with_the_cloud(run: Callable[..., Ended]) -> None:
+def test_a_program_is_ended_by_cancel_and_with_the_cloud(
+    run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
     rehearsal: Rehearsal = run.rehearsal  # type: ignore[attr-defined]
 
     def pids() -> list[str]:
@@ -95,6 +97,12 @@ def test_a_program_is_ended_by_cancel_and_with_the_cloud(run: Callable[..., Ende
     assert run(WAITS, options=("--detach",)).code == 0
     until(lambda: len(pids()) == 2, pids)
     first, second = pids()
+    assert Path("/proc", first).exists()
+    with monkeypatch.context() as elsewhere:  # as another process, which knows of none of it
+        elsewhere.setattr(real_programs, "_ATTEMPTS", {})
+        elsewhere.setattr(real_programs, "_LOCKS", {})
+        (job,) = rehearsal.run("Jobs", behind=(name,)).document["jobs"]
+        assert job["state"] == "running", job
     assert Path("/proc", first).exists()
     assert rehearsal.run("Cancel", "--yes", behind=(name,)).code == 0
     until(lambda: not Path("/proc", first).exists() and not Path("/proc", second).exists(), pids)

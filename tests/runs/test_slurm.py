@@ -21,7 +21,9 @@ def test_a_slurm_cluster_is_made_looked_at_and_destroyed(
     slurm = created.document["connection"]["slurm"]
     assert slurm["partition"] == "a2-highgpu"
     assert slurm["shell"] == created.document["connection"]["vms"][0]["ssh"]
-    assert "sinfo, squeue, sbatch and srun on any VM" in created.said
+    made = "srun on any VM; partitions all (default) and a2-highgpu, each with every VM"
+    assert made in " ".join(created.said.split())
+    assert "Slurm, partitions all and a2-highgpu, " in created.said
     assert created.document["plan"]["contents"]["words"] == "Slurm cluster"
 
     status = rehearsal.run("Status").document["status"]

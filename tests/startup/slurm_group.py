@@ -42,7 +42,7 @@ slurm_conf.SETTINGS.update(
     SchedulerParameters=slurm_conf.SETTINGS["SchedulerParameters"] + ",bf_interval=2",
 )
 slurm_conf.CGROUP = "CgroupPlugin=disabled\\n"
-slurm_conf.machine = lambda: slurm_conf.Machine(8, 4000, tuple(range({GPUS})))
+slurm_conf.machine = lambda _: slurm_conf.Machine(8, 4000, tuple(range({GPUS})), "a100")
 told = slurm_conf.options
 slurm_conf.options = lambda this: "CPUs=8 " + told(this)
 slurm_node._TURN = 1.0

@@ -99,7 +99,7 @@ until [[ -e /srv/shared/secret ]]; do sleep 0.1; done
 cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep 'private-of[-]another'
 ls /var/lib/aiinfra-job/secret-1 2>/dev/null
 cat /etc/slurm/slurm.key 2>/dev/null
-sbatch --comment=aiinfra:secret-1:9 --wrap=true 2>&1 | grep --count 'may not begin with aiinfra'
+sbatch --comment=' aiinfra:secret-1:9' --wrap=true 2>&1 | grep --count 'may not have aiinfra: in'
 """
 # As many as there are GPUs have begun before the first of them ends.
 COUNTS = """\

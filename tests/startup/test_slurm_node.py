@@ -54,14 +54,15 @@ def test_nodes_say_what_they_have_and_partitions_are_all_and_the_machines_family
     for name in ("nvidia0", "nvidia1", "nvidia-uvm", "nvidiactl", "null"):
         (tmp_path / name).touch()
     (tmp_path / "meminfo").write_text("MemTotal:       98304000 kB\nMemFree: 1 kB\n")
-    this = slurm_conf.machine(tmp_path, tmp_path / "meminfo")
+    this = slurm_conf.machine("nvidia-tesla-a100", tmp_path, tmp_path / "meminfo")
     files = slurm_conf.files("train", "g2", "a(10.0.0.2)", this)
 
     assert (this.gpus, this.memory % 1024) == ((0, 1), 0)
     assert 96_000 * 0.96 - 2048 < this.memory < 96_000
-    gres = "Name=gpu File=/dev/nvidia0\nName=gpu File=/dev/nvidia1\n"
+    gres = "Name=gpu Type=a100 File=/dev/nvidia0\nName=gpu Type=a100 File=/dev/nvidia1\n"
     assert files["etc/slurm/gres.conf"].text == gres
-    told = f"SLURMD_OPTIONS='-Z --conf \"RealMemory={this.memory} Gres=gpu:2\"'\n"
+    conf = f"RealMemory={this.memory} Gres=gpu:a100:2 Feature=a100"
+    told = f"SLURMD_OPTIONS='-Z --conf \"{conf}\"'\n"
     assert files["etc/default/slurmd"].text == told
     lines = files["etc/slurm/slurm.conf"].text.splitlines()
     assert [it for it in lines if it.startswith("PartitionName")] == [

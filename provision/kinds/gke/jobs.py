@@ -204,6 +204,10 @@ class GkeJobs(Jobs):
         """The pieces, in their order."""
         return self._jobs.log(job, attempt, rank, after)
 
+    def newest(self, job: Job) -> Mapping[tuple[int, int], int] | None:
+        """By the names of its pieces."""
+        return self._jobs.newest(job)
+
     def heard(self, job: Job) -> Job:
         """By the newest piece of its log."""
         return self._jobs.heard(job)

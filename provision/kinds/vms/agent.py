@@ -212,7 +212,7 @@ def beats(folder: StateFolder) -> Mapping[str, Change]:
 
 
 def without(folder: StateFolder, clock: Clock, wanted: Collection[str]) -> Mapping[str, set[str]]:
-    """The VMs that live and are too old to know all that a job asks for, and what they don't.
+    """The VMs that live and may be too old to know all that a job asks for, and what of it.
 
     `wanted`: names of what `jobs/NAME.json` has.
     """

@@ -116,7 +116,7 @@ def _software(spec: VmSpec) -> Iterator[str]:
     if spec.ray_version:
         yield f"Ray {spec.ray_version}"
     if spec.slurm_partition:
-        yield f"Slurm, partition {spec.slurm_partition}"
+        yield f"Slurm, partitions all and {spec.slurm_partition}"
     if spec.notebook:
         # Jupyter, where the image is known to have it.
         image = spec.image

@@ -177,6 +177,7 @@ class VmJobs(Jobs):
     def needs(self, spec: JobSpec) -> Needs | None:
         """Its VMs or parts of them, which are there, and what of the cluster's cost is its own."""
         most, machine = agent.size(self._folder), self._machine()
+        self._require_room(spec)
         if most is None or not machine:
             return None
         nodes, hourly = spec.nodes or most, job_folder.hourly(machine, spec.gpus)
@@ -185,25 +186,38 @@ class VmJobs(Jobs):
         ends = spec.seconds or (record and record.settings.get("MAX_RUN_DURATION"))
         daily = f": {amounts.usd(each * 24)} a day, which --time limits" if each else ""
         where, gpus = f"{nodes} of {layout.counted(most, 'VM')}", nodes * machine["gpus"]
+        who, price = "The job takes", f"{amounts.usd(each)}/h" if each else ""
+        there = "there already" + (f" at {price}" if price else "")
+        if spec.array:
+            who = layout.counted(spec.array.tasks, "task")
+            who += f", {spec.array.most} at a time" if spec.array.most else ""
+            who += ", each on" if spec.array.tasks > 1 else ", on"
+            where = f"one of {layout.counted(most, 'VM')}" if nodes == 1 else where
+            each_of = " each" * (spec.array.tasks > 1)
+            there = "paid for already" + (f" ({price}{each_of})" if price else "")
         if spec.gpus:
             where = f"{layout.counted(spec.gpus, 'GPU')} of {'each of ' * (nodes > 1)}{where}"
             gpus = 0
         facts = [
             where,
             layout.counted(gpus, "GPU") if gpus else "",
-            "there already" + (f" at {amounts.usd(each)}/h" if each else ""),
+            there,
             f"until --time ({amounts.span(spec.seconds)}) is over" if spec.seconds else "",
             "" if spec.seconds else "until it ends" + ("" if ends or spec.array else daily),
         ]
-        who = "The job takes"
-        if spec.array:
-            most_at_once = f", {spec.array.most} at a time," if spec.array.most else ""
-            who = f"Each of its {layout.counted(spec.array.tasks, 'task')}{most_at_once} takes"
         return Needs(words=f"{who} {', '.join(filter(None, facts))}", more=Decimal(0))
 
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
         """Write the folder, the job and its place in the order."""
-        most = agent.size(self._folder)
+        self._require_room(spec)
+        self._require_known(spec)
+        name = self._jobs.put(spec, archive, self._machine())
+        self._change_index(lambda known: [*known, {"name": name, "cancelled": False}])
+        return name
+
+    def _require_room(self, spec: JobSpec) -> None:
+        """See that the group, and each of its VMs, is as large as a job wants it."""
+        most, machine = agent.size(self._folder), self._machine()
         if most is not None and (spec.nodes or 0) > most:
             raise SettingsError(
                 f"The job wants {spec.nodes} VMs, and the group has {most}",
@@ -211,13 +225,8 @@ class VmJobs(Jobs):
                 fix=f"--nodes {most}, or a greater INSTANCE_COUNT and Create",
                 setting="--nodes",
             )
-        self._require_known(spec)
-        machine = self._machine()
         if machine:
             job_spec.require_gpus(spec, machine["type"], machine["gpus"])
-        name = self._jobs.put(spec, archive, machine)
-        self._change_index(lambda known: [*known, {"name": name, "cancelled": False}])
-        return name
 
     def _require_known(self, spec: JobSpec) -> None:
         """See that the VMs know all that the job asks for: an older one would leave it out."""
@@ -230,9 +239,9 @@ class VmJobs(Jobs):
             is_flex = bool(record and record.settings.get("ENABLE_FLEX_START"))
             raise SettingsError(
                 f"{words.listed(unknown)} {'is' if is_one else 'are'} of an older version, which"
-                f" does not know {options}",
+                f" may not know {options}",
                 code=Code.WITHOUT_EFFECT,
-                why="the job would begin there all the same, and go without",
+                why="the job would begin there all the same, and may go without",
                 fix=f"{contents.replacing(flex_start=is_flex)}, with this version; or Run without"
                 f" {options}",
                 setting=options,
@@ -304,6 +313,10 @@ class VmJobs(Jobs):
     def log(self, job: Job, attempt: int, rank: int, after: int) -> Iterator[tuple[int, bytes]]:
         """The pieces, in their order."""
         return self._jobs.log(job, attempt, rank, after)
+
+    def newest(self, job: Job) -> Mapping[tuple[int, int], int] | None:
+        """By the names of its pieces."""
+        return self._jobs.newest(job)
 
     def heard(self, job: Job) -> Job:
         """By the newest piece of its log."""

@@ -1,6 +1,8 @@
 """Programs that a rehearsal really runs: their limits, and what is left out."""
 
 import io
+import subprocess
+import sys
 import tarfile
 import time
 from pathlib import Path
@@ -71,3 +73,27 @@ def test_what_is_not_run_has_a_reason(nodes: int, image: str, on_ray: bool, word
     found = real_programs.refusal(nodes, image, on_ray=on_ray)
     assert words in found
     assert bool(found) == bool(words)
+
+
+def test_who_began_programs_is_another_process_as_long_as_it_lives(tmp_path: Path) -> None:
+    text = (
+        "import pathlib, sys; from rehearsal.cloud import real_programs\n"
+        "print(real_programs.owner(pathlib.Path(sys.argv[1])), flush=True); input()"
+    )
+    mine = real_programs.owner(tmp_path)
+    assert not real_programs.is_anothers(tmp_path, mine)
+    with subprocess.Popen(
+        [sys.executable, "-c", text, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        name = (other.stdout or io.BytesIO()).readline().decode().strip()
+        assert real_programs.is_anothers(tmp_path, name)
+        other.kill()
+    assert not real_programs.is_anothers(tmp_path, name)
+    real_programs.end()
+    assert not real_programs.is_anothers(tmp_path, mine)
+
+
+def test_a_task_says_how_many_run_at_a_time_where_a_cluster_would_run_more(tmp_path: Path) -> None:
+    task = Wanted("train-1", 1, ["true"], 1, {"JOB_INDEX": "3"}, None)
+    (said,) = _ended(Attempt(task, tmp_path)).said
+    assert said.endswith(b"without GPUs; of its tasks 4 at a time, whatever has room\n")

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -11,6 +12,7 @@ from rehearsal.cloud import policies, vm_jobs
 from rehearsal.cloud.compute.resources import INSTANCE, NETWORK
 from rehearsal.cloud.facts import bandwidths
 from rehearsal.cloud.storage import buckets
+from rehearsal.cloud.storage import service as storage
 from rehearsal.cloud.store import Database
 from tests.rehearsal.cloud.states import NOW, States
 
@@ -197,6 +199,7 @@ def test_a_vm_on_which_a_job_runs_is_neither_diagnosed_nor_measured_with(bucket:
         course = {"state": "running", "nodes": [{"instance_id": numbers["a"]}]}
         where = {"bucket": "states", "folder": "np-deployment"}
         store.put(vm_jobs.COLLECTION, "states np-deployment", where | {"course": course})
+    bucket.write("np-deployment/jobs/index.json", b'{"jobs": []}')
 
     bucket.ask("check", "a", "b")
     found = {name: bucket.answer(name, 300)["answer"] for name in ("a", "b")}
@@ -254,3 +257,17 @@ def test_only_the_vm_of_a_cluster_for_an_image_is_sealed(bucket: Bucket) -> None
     with bucket.database.transaction() as store:
         sealed = {vm["name"]: vm.get("_sealed") for _, vm in store.list(INSTANCE.stored)}
     assert sealed == {"np-vm-a": None, "np-bake-vm-a": True}
+
+
+def test_what_is_known_of_jobs_ends_with_the_folder_of_their_cluster(bucket: Bucket) -> None:
+    def kept() -> list[str]:
+        with bucket.database.transaction() as store:
+            return [name for name, _ in store.list(vm_jobs.COLLECTION)]
+
+    index = "np-deployment/jobs/index.json"
+    assert bucket.write(index, b'{"jobs": [{"name": "j-1"}]}') == 200
+    bucket.read(f"{FOLDER}job.json")
+    assert kept() == ["states np-deployment"]
+    bucket.call(storage.json_api, "DELETE", f"b/states/o/{quote(index, safe='')}")
+    bucket.read(f"{FOLDER}job.json")
+    assert not kept()

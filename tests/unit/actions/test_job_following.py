@@ -9,7 +9,7 @@ import pytest
 
 from provision.actions import jobs
 from provision.deployment.kind import Stranded
-from provision.documents.job import Job, JobState
+from provision.documents.job import Job, JobState, JobTasks
 from provision.errors import ClusterError
 from provision.kinds.gke.jobs import GkeJobs
 from provision.kinds.vms.jobs import VmJobs
@@ -28,9 +28,9 @@ class _Log:
         del job, rank
         yield from [piece for piece in self.attempts.get(attempt, []) if piece[0] >= after]
 
-    def read(self, attempt: int) -> None:
-        state = JobState.RUNNING
-        self._reader.read(Job(name="a-1", state=state, attempt=attempt, submitted=""))
+    def read(self, attempt: int, tasks: JobTasks | None = None) -> None:
+        job = Job(name="a-1", state=JobState.RUNNING, attempt=attempt, tasks=tasks, submitted="")
+        self._reader.read(job)
 
     def end(self) -> None:
         self._reader.end()
@@ -42,7 +42,7 @@ class _Log:
     @property
     def held(self) -> int:
         """How much of a line that has not ended is kept."""
-        return len(self._reader._line)
+        return sum(len(it.line) for it in self._reader._said.values())
 
 
 def test_lines_and_letters_that_were_cut_are_shown_whole_and_once() -> None:
@@ -64,6 +64,18 @@ def test_a_later_attempt_follows_the_rest_of_the_one_before() -> None:
     log.attempts = {1: [(0, b"one")], 2: [(0, b"two\n")]}
     log.read(2)
     assert log.shown == ["one\n", "two\n"]
+
+
+def test_a_task_says_more_in_its_attempt_while_another_one_is_in_a_later_one() -> None:
+    log, tasks = _Log(), JobTasks(first=1, last=8)
+    log.attempts[1] = [(0, b"one\ntw")]
+    log.read(1, tasks)
+    log.attempts[1].append((6, b"o\nthr"))
+    log.read(2, tasks)
+    assert "".join(log.shown) == "one\ntwo\n"
+    log.attempts[3] = [(0, b"again\n")]
+    log.read(3, tasks)
+    assert "".join(log.shown) == "one\ntwo\nthr\nagain\n"
 
 
 def test_what_is_too_old_is_said_to_be_gone() -> None:

@@ -10,11 +10,13 @@ import pytest
 
 from provision.actions import copied_folder, jobs, run, validate
 from provision.deployment.kind import Needs, Stranded
-from provision.documents.job import Job, JobState
+from provision.documents.job import Job, JobFailure, JobState, JobTasks
 from provision.errors import Declined, SettingsError
 from provision.lifecycle import ownership
 from provision.spec import job
 from provision.spec.job import JobSpec
+from tests.unit.kinds.cases import having
+from tests.unit.memory_folder import MemoryFolder
 
 SPEC = JobSpec(name="a", command=("true",))
 
@@ -118,3 +120,35 @@ def test_a_job_that_is_run_again_is_followed_if_it_goes_on_and_is_what_is_asked_
     )
     wanted = dataclasses.replace(SPEC, restarts=restarts)
     assert run._unfinished(context, cast("Any", there), wanted) == followed
+
+
+@pytest.mark.parametrize(
+    ("tasks", "failed", "attempts", "kept"),
+    [
+        (None, None, {(1, 0): b"early", (2, 0): b"late"}, "late"),
+        (JobTasks(first=1, last=8), None, {(1, 1): b"one", (2, 5): b"five"}, "one"),
+        (JobTasks(first=1, last=8), 5, {(1, 1): b"one", (1, 5): b"five"}, "five"),
+        (JobTasks(first=1, last=8), None, {(2, 5): b"five"}, ""),
+    ],
+)
+def test_what_a_job_said_last_outlives_its_cluster(
+    monkeypatch: pytest.MonkeyPatch,
+    tasks: JobTasks | None,
+    failed: int | None,
+    attempts: dict[tuple[int, int], bytes],
+    kept: str,
+) -> None:
+    folder = MemoryFolder()
+    jobs = having(log=lambda _, attempt, rank, __: enumerate([attempts.get((attempt, rank), b"")]))
+    monkeypatch.setattr(run, "connect", lambda _: having(folder=folder))
+    monkeypatch.setattr("provision.lifecycle.ownership.deployed", lambda *_: having(kind="vms"))
+    monkeypatch.setattr("provision.kinds.registry.named", lambda _: having(jobs=lambda *_: jobs))
+    failure = None if failed is None else JobFailure(machine="a", rank=failed, cause="", tail="")
+    job = Job(
+        name="a", state=JobState.FAILED, attempt=2, tasks=tasks, failure=failure, submitted=""
+    )
+    said: list[str] = []
+    context = having(report=having(jobs=[job]), console=having(progress=said.append))
+    assert bool(run._settle(context)) is bool(kept)
+    assert "".join(map(str, folder.files.values())) == kept
+    assert all(it.startswith("The log of ") for it in said)

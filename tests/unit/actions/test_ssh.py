@@ -12,7 +12,7 @@ import pytest
 
 from provision.actions import ssh
 from provision.deployment.kind import WayIn
-from provision.documents.job import Job, JobState
+from provision.documents.job import Job, JobState, JobTasks
 from provision.errors import ClusterError, Problem, ProvisionError
 from tests.unit.kinds.cases import having, unheard
 from tests.unit.memory_folder import MemoryFolder
@@ -111,14 +111,20 @@ def test_gcloud_is_run_where_a_person_sits_and_the_command_printed_elsewhere(
 class _Jobs:
     """A job of this state, whose way in is by this program."""
 
-    def __init__(self, state: JobState = JobState.RUNNING, *, pod: bool = False) -> None:
-        self._state, self._pod = state, pod
+    def __init__(
+        self,
+        state: JobState = JobState.RUNNING,
+        *,
+        pod: bool = False,
+        tasks: JobTasks | None = None,
+    ) -> None:
+        self._state, self._pod, self._tasks = state, pod, tasks
 
     def names(self) -> list[str]:
         return ["train-1", "train-2"]
 
     def find(self, name: str) -> Job:
-        return Job(name=name, state=self._state, attempt=1, submitted="")
+        return Job(name=name, state=self._state, tasks=self._tasks, attempt=1, submitted="")
 
     def way_in(self, job: Job, rank: int) -> WayIn:
         opens = ("kubectl", "exec", "-it", f"{job.name}-{rank}") if self._pod else ("gcloud", "a b")
@@ -162,7 +168,13 @@ def _refused(act: Callable[[], object]) -> Problem:
             "train-1",
             {"jobs": _Jobs(JobState.FAILED)},
             "does not run: it is over: failed",
-            "Fetch train-1",
+            "Fetch train-1 for",
+        ),
+        (
+            "train-1",
+            {"jobs": _Jobs(JobState.FAILED, tasks=JobTasks(first=1, last=8)), "ssh_rank": 3},
+            "does not run: it is over: failed",
+            "Fetch train-1 --rank 3 for",
         ),
         ("nobody", {"jobs": _Jobs()}, "There is no VM and no job nobody", "aiinfra Jobs"),
         ("7", {}, "There is no VM 7", "name of a job"),

@@ -6,8 +6,10 @@ from typing import Any, cast
 
 import pytest
 
-from provision.documents.job import Job, JobState
+from provision.actions.jobs import _read, _Reader
+from provision.documents.job import Job, JobState, JobTasks
 from provision.kinds.job_folder import JobFolder
+from provision.kinds.vms.jobs import VmJobs
 from provision.state.folder import StateFolder
 from tests.table import cases
 from tests.unit.memory_folder import MemoryFolder
@@ -42,6 +44,32 @@ def test_its_machines_cost_what_they_did_when_it_was_submitted_for_as_long_as_it
     assert (going.ran, going.cost) == (1800.0, Decimal("3.00"))
     over = _spent(ASKED, began, "2026-11-18T12:06:40Z")
     assert (over.ran, over.cost) == (3600.0, Decimal("6.00"))
+
+
+def test_what_many_tasks_say_is_asked_of_those_that_have_said_more() -> None:
+    shown: list[str] = []
+    console = SimpleNamespace(output=shown.append, progress=shown.append)
+    logs = "vms/jobs/a-1/logs"
+    folder = MemoryFolder({f"{logs}/1/{it}/{0:015d}": f"it {it}\n" for it in range(1, 4)})
+    jobs = VmJobs(folder, cast("Any", None))
+    readers = [_Reader(jobs, cast("Any", console), it, f"[{it}] ") for it in range(1, 5)]
+    tasks = JobTasks(first=1, last=4)
+    job = Job(name="a-1", state=JobState.RUNNING, attempt=2, tasks=tasks, submitted="")
+    _read(jobs, job, readers)
+    assert shown == ["[1] it 1\n", "[2] it 2\n", "[3] it 3\n"]
+    folder.files |= {f"{logs}/1/2/{5:015d}": "more\n", f"{logs}/2/3/{0:015d}": "again\n"}
+    folder.files[f"{logs}/1/4/no/number"] = folder.files[f"{logs}/x"] = ""
+    folder.looked.clear()
+    _read(jobs, job, readers)
+    assert shown[3:] == ["[2] more\n", "[3] again\n"]
+    assert folder.looked == [
+        f"{logs}/",
+        *(f"{logs}/1/2/", f"{logs}/1/2/{5:015d}"),
+        *(f"{logs}/2/3/", f"{logs}/2/3/{0:015d}"),
+    ]
+    # Of what talks for hours, a list of each task costs less.
+    folder.files |= {f"{logs}/1/1/{5 + it:015d}": "" for it in range(4000)}
+    assert jobs.newest(job) is None
 
 
 @cases(

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,18 @@ def test_packages_are_installed_once_and_whatever_runs_the_program_finds_them(
     pip = _run(machine, tmp_path, ["sh", "-c", "command -v pip"], INSTALL)
     assert pip.stdout.startswith(f"{machine}/.aiinfra-packages/"), pip.stderr
     assert (again.returncode, again.stdout) == (5, f"{os.getpid()} ['$HOME; a b']\n")
+
+
+def test_tasks_that_begin_at_once_on_one_machine_install_once(
+    machine: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "requirements.txt").write_text("together\n")
+    with ThreadPoolExecutor(3) as pool:
+        install = f"sleep 0.3; {INSTALL}"
+        tasks = list(pool.map(lambda _: _run(machine, tmp_path, ["torchrun"], install), range(3)))
+    assert [it.returncode for it in tasks] == [0, 0, 0], [it.stderr for it in tasks]
+    assert sorted("packages are installed" in it.stdout for it in tasks) == [False, False, True]
+    assert all(it.stdout.endswith("met 7\n") for it in tasks)
 
 
 @pytest.mark.slow(

@@ -46,7 +46,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (there / name).mkdir(parents=True)
 
     def percent(_: object) -> int:
-        every = [*there.iterdir(), *(tmp_path / job_room.PACKAGES).glob("*")]
+        every = [
+            *there.iterdir(),
+            *(it.parent for it in (tmp_path / job_room.PACKAGES).glob("*/made")),
+        ]
         return 20 + 10 * sum(it.is_dir() for it in every)
 
     monkeypatch.setattr(disk_health, "percent", percent)
@@ -62,6 +65,9 @@ def _environment(home: Path, name: str, days: float) -> Path:
 
 
 def _made(home: Path) -> list[str]:
+    # One that was never finished, and a lock of another, stand in nobody's way.
+    (home.parent / job_room.PACKAGES / "0-half").mkdir(parents=True, exist_ok=True)
+    (home.parent / job_room.PACKAGES / "0.lock").touch()
     went = job_room.make(home, home.parent, Folder(), os.getpid)  # type: ignore[arg-type]
     return [it.partition(": ")[2] for it in went]
 

@@ -110,6 +110,28 @@ def test_one_that_is_through_before_anybody_looks_has_succeeded() -> None:
     assert story.state(_entry("COMPLETED")) is State.SUCCEEDED
 
 
+@pytest.mark.parametrize("before", [(), (_entry("RUNNING"),)])
+def test_the_vms_that_slurm_names_of_one_that_ends_are_not_all_of_it(before: Any) -> None:
+    story = _Story()
+    for entry in before:
+        story.goes_on(entry)
+    story.say(2, Phase.ENDED, code=0)
+    story.say(0, Phase.ENDED, code=127, ran=0.1)
+    for left in (("vm-2",), ()):
+        assert story.state(_entry("COMPLETING", nodes=left)) is not State.SUCCEEDED
+    story.goes_on(_entry("FAILED"))
+    assert story.state(_entry("FAILED")) is State.FAILED
+    assert "rank 1 (vm-0), exit code 127" in story.course.events[0]
+
+
+@pytest.mark.parametrize("last", [(), (_entry("NODE_FAIL", nodes=()),)])
+def test_one_whose_vms_nobody_knows_is_begun_again_and_has_not_succeeded(last: Any) -> None:
+    story = _Story()
+    assert story.state(_entry("COMPLETING", nodes=())) is State.PREPARING
+    assert story.state(*last) is State.WAITING
+    assert story.course.failures == 0
+
+
 @pytest.mark.parametrize(
     ("reason", "why"),
     [
@@ -234,6 +256,22 @@ def test_one_that_somebody_cancels_in_slurm_is_cancelled_and_one_that_a_prolog_r
     story.goes_on(_entry("CANCELLED", nodes=NODES))
     story.goes_on(_entry("CANCELLED", nodes=NODES))
     assert (story.course.state, story.course.failures) == (State.WAITING, 0)
+
+
+@pytest.mark.parametrize("ends", [1, 2, 3])
+def test_one_that_somebody_cancels_is_not_begun_again_while_slurm_ends_it(ends: int) -> None:
+    for after, state in (("CANCELLED", State.CANCELLED), ("TIMEOUT", State.WAITING)):
+        story = _Story().runs()
+        for rank in (0, 2):
+            story.say(rank, Phase.ENDED, code=143, why=SIGNALLED)
+        for _ in range(ends):
+            assert story.state(_entry("COMPLETING")) is State.STOPPING
+        assert story.state(_entry(after, nodes=NODES)) is state
+    # Not for ever: a VM may hang.
+    story = _Story().runs()
+    story.say(0, Phase.ENDED, code=143, why=SIGNALLED)
+    story.goes_on(_entry("COMPLETING"))
+    assert story.state(_entry("COMPLETING"), seconds=150) is State.WAITING
 
 
 def test_one_whose_runner_can_not_begin_fails_instead_of_being_tried_for_ever() -> None:

@@ -147,6 +147,15 @@ def test_each_job_has_a_user_of_its_own_and_the_same_for_each_attempt(world: Wor
     assert user_of(twin, [own[0]._replace(state="COMPLETED")]) == first
 
 
+def test_a_job_waits_for_a_user_where_all_have_a_job(world: World) -> None:
+    names = [f"train-{it}" for it in range(70)]
+    world.ask(*names, nodes=1)
+    world.head.tend()
+    assert len({it.user for it in world.queue.submitted}) == len(world.queue.submitted) == 64
+    (why,) = {world.course(it).why for it in names[64:]}
+    assert why == "Slurm has 64 jobs of Run already, and each has a user of its own"
+
+
 def test_it_asks_for_whole_vms_or_for_parts_and_for_whole_minutes(world: World) -> None:
     world.ask("train-1", seconds=3601)
     world.head.tend()
@@ -256,6 +265,39 @@ def test_one_that_can_not_be_read_does_not_keep_the_others(world: World) -> None
         world.head.tend()
     assert world.course("bad-1").state is jobs.State.FAILED
     assert [it.name for it in world.queue.submitted] == ["good-1"]
+
+
+def test_a_course_that_speaks_of_another_job_is_begun_again_and_harms_neither(
+    world: World,
+) -> None:
+    world.ask("train-1", "other-1", nodes=1)
+    spoiled = jobs.Course("other-1", jobs.State.SUCCEEDED, since=1.0)
+    world.shared.put(jobs.course_of("train-1"), spoiled.document())
+    world.head.tend()
+    assert [it.name for it in world.queue.submitted] == ["train-1", "other-1"]
+    assert world.course("train-1").name == "train-1"
+
+
+@pytest.mark.parametrize(
+    ("of_report", "of_course"),
+    [
+        ('"why": ' + "[" * 100_000, '"why": ' + '{"a":' * 100_000),
+        ('"doubts": 5}', '"events": 5}'),
+        ('"at": NaN}', '"since": Infinity}'),
+        (f'"ran": {"9" * 400}}}', f'"began": {"9" * 400}}}'),
+    ],
+    ids=["deep", "lists", "no_numbers", "huge"],
+)
+def test_what_somebody_has_spoiled_is_nobodys_word_and_does_not_end_the_head(
+    world: World, of_report: str, of_course: str
+) -> None:
+    world.ask("train-1", "other-1", nodes=1)
+    report = f'{{"attempt": 1, "phase": "running", {of_report}'
+    world.shared.put("jobs/train-1/nodes/vm-1.json", report.encode())
+    course = f'{{"name": "other-1", "state": "failed", {of_course}'
+    world.shared.put(jobs.course_of("other-1"), course.encode())
+    world.head.tend()
+    assert [it.attempt for it in world.queue.submitted] == [1, 1]
 
 
 def test_the_tool_is_told_of_the_vms_and_of_the_jobs_of_others(

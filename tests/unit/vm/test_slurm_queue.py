@@ -20,6 +20,8 @@ QUEUE = "".join((
           "30:00", "1795934258", "1795934200", "4294901756", "None", "aiinfra:arr:3", "arr"),
     _line("12", "12", "N/A", "ana", "RUNNING", "train-vm-[3,1-2],a-07", "4", "N/A", "gres/gpu:3",
           "1:00:00", "1795934258", "1795934200", "7", "None", "aiinfra:x:9", "a | b"),
+    _line("13", "13", "N/A", "aiinfra-job-02", "RUNNING", "a-07", "1", "N/A", "N/A",
+          "1:00:00", "1795934258", "1795934200", "7", "None", "\xa0aiinfra:x:2", "sly"),
     # What sbatch was refused stays as a job that failed.
     _line("7", "7", "N/A", "aiinfra-job-01", "FAILED", "", "2", "gres/gpu:9", "N/A", "UNLIMITED",
           "1795934235", "1795934235", "5", "BadConstraints", "aiinfra:x:1", "x"),
@@ -28,12 +30,13 @@ QUEUE = "".join((
 
 
 def test_jobs_of_run_are_known_by_their_comment_if_their_user_is_one_of_runs() -> None:
-    waits, task, other = slurm_queue.entries(QUEUE)
+    waits, task, other, sly = slurm_queue.entries(QUEUE)
     assert (waits.job, waits.attempt, waits.is_pending, waits.gpus) == ("x", 1, True, 4)
     assert (waits.since, waits.nodes) == (1795934235, ())
     assert (task.number, task.task, task.job, task.attempt) == ("4_2", 2, "arr", 3)
     assert (task.limit, task.reason, task.since) == ("30:00", "", 1795934258)
     assert (other.job, other.user, other.name, other.gpus) == ("", "ana", "a | b", 3)
+    assert (sly.job, sly.name) == ("", "sly")
     assert other.nodes == ("train-vm-3", "train-vm-1", "train-vm-2", "a-07")
 
 

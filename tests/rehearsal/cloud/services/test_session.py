@@ -142,3 +142,10 @@ def test_manifests_that_the_caller_has_are_kept_and_others_are_given(tmp_path: P
     ]
     own = {session.MANIFESTS_VARIABLE: "/opt/aiinfra/manifests"}
     assert session.environment(_URL, tmp_path, own)[session.MANIFESTS_VARIABLE] == own.popitem()[1]
+
+
+def test_a_job_that_nobody_follows_is_said_to_end_with_the_command_that_runs_its_programs() -> None:
+    detached = ["Run", "--detach", "--", "true"]
+    assert "leave it out" in session.cut_off(detached, "slow,run-programs")
+    assert session.cut_off(detached, "slow") == ""
+    assert session.cut_off(["Run", "--", "true", "--detach"], "run-programs") == ""

@@ -78,6 +78,12 @@ def test_a_job_of_tasks_is_one_line_that_says_how_many_are_how_far() -> None:
     over = {**COUNTS, "waiting": 0, "running": 0, "succeeded": 62}
     job = _found(SWEEP, _course("failed", tasks=over, failure=failure))
     assert screen.words(job) == "2 of 64 tasks failed: exit code 3, first 7 on vm-b"
+    job = _found(
+        {**SWEEP, "array": {"first": 7, "last": 7, "most": None}},
+        _course("failed", tasks={**over, "failed": 1, "succeeded": 0}, failure=failure),
+    )
+    assert screen.words(job).startswith("1 of 1 task failed")
+    assert screen.spent(job).startswith("took 1 min; 1 task, on 1 GPU of one a3-highgpu-8g")
     assert screen.words(_found(SWEEP, None)) == _found(SWEEP, None).why
 
 
@@ -109,7 +115,7 @@ def test_a_look_at_one_job_tells_which_tasks_failed_and_what_their_parts_of_vms_
     assert job.cost == Decimal("2.75")
     shown = "\n".join(line.text for line in screen.whole(job))
     assert "0 to 15; failed: 3, 5-6" in shown
-    assert "on 1 x a3-highgpu-8g (1 GPU) for each of 16 tasks, about $2.75" in shown
+    assert "took 1 min; 16 tasks, each on 1 GPU of one a3-highgpu-8g, about $2.75 in all" in shown
     assert job.fetch == "aiinfra Fetch s-1"
 
 
@@ -172,10 +178,11 @@ def test_what_others_have_slurm_run_says_whose_it_is_and_is_ended_by_slurms_own_
         ({"nodes": 2}, "The job takes 2 of 4 VMs, 16 GPUs", "22.00"),
         (
             {"gpus": 2, "array": JobArray(0, 63, 8)},
-            "Each of its 64 tasks, 8 at a time, takes 2 GPUs of 1 of 4 VMs",
+            "64 tasks, 8 at a time, each on 2 GPUs of one of 4 VMs",
             "2.75",
         ),
-        ({"array": JobArray(1, 2)}, "Each of its 2 tasks takes 1 of 4 VMs, 8 GPUs", "11.00"),
+        ({"array": JobArray(1, 2)}, "2 tasks, each on one of 4 VMs, 8 GPUs", "11.00"),
+        ({"array": JobArray(1, 1)}, "1 task, on one of 4 VMs, 8 GPUs", "11.00"),
     ],
 )
 def test_what_a_part_of_a_vm_costs_is_its_share(
@@ -187,13 +194,18 @@ def test_what_a_part_of_a_vm_costs_is_its_share(
     assert needs is not None
     assert not needs.more
     until = "until --time (1 hour) is over"
-    assert needs.words == f"{takes}, there already at ${price}/h, {until}"
+    there = f"there already at ${price}/h"
+    if "task" in takes:
+        there = f"paid for already (${price}/h{' each' * ('tasks' in takes)})"
+    assert needs.words == f"{takes}, {there}, {until}"
 
 
-def test_more_gpus_than_a_vm_has_are_refused_before_anything_is_written() -> None:
+def test_more_gpus_than_a_vm_has_are_refused_before_it_is_said_what_they_cost() -> None:
     jobs = _jobs({"vms/group.json": {"instance_count": 4}})
     with pytest.raises(
         SettingsError, match="wants 9 GPUs of each machine, and a3-highgpu-8g"
     ) as it:
-        jobs.submit(JobSpec(name="s", command=("true",), gpus=9, nodes=1), None)
+        jobs.needs(JobSpec(name="s", command=("true",), gpus=9, nodes=1))
+    with pytest.raises(SettingsError, match="wants 9 VMs, and the group has 4"):
+        jobs.needs(JobSpec(name="s", command=("true",), gpus=1, nodes=9))
     assert it.value.problems[0].fix == "--gpus 8, and --nodes for more of them"

@@ -87,7 +87,7 @@ def environment(kind: str, first: str) -> dict[str, str]:
         found.setdefault("NCCL_NET", "gIB")
         found["LD_LIBRARY_PATH"] = _joined(GIB / "lib64", found.get("LD_LIBRARY_PATH", ""))
         # Google's own runs set interfaces after the script (Cluster Toolkit v1.95.0, A3 Ultra).
-        found |= dict.fromkeys(_BY_INTERFACE, first)
+        found.update(dict.fromkeys(_BY_INTERFACE, first))
     for name in _BY_INTERFACE:
         found.setdefault(name, first)
     return found

@@ -342,7 +342,7 @@ class Runner:
         }
         if self._user is not None:
             name = self._user.pw_name
-            own |= {"HOME": self._user.pw_dir, "USER": name, "LOGNAME": name}
+            own.update(HOME=self._user.pw_dir, USER=name, LOGNAME=name)
         if configuration.value("ray"):
             from aiinfra_vm import ray_job, ray_secrets  # noqa: PLC0415 - as above
 

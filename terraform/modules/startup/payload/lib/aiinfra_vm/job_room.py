@@ -54,10 +54,9 @@ def _old(home: Path, packages: Path, shared: storage.Folder) -> Iterator[tuple[P
         return
     now = time.time()
     used = b"".join(_environments())
-    with contextlib.suppress(OSError):
-        for path in sorted(packages.iterdir()):
-            # Each use of it writes that file.
-            age = now - (path / "made").lstat().st_mtime
+    for made in sorted(packages.glob("*/made")):  # each use of it writes that file
+        with contextlib.suppress(OSError):
+            age, path = now - made.lstat().st_mtime, made.parent
             if age > _UNUSED and os.fsencode(path) not in used:
                 yield path, f"an environment of packages that no job has used for {_days(age)}"
     found = []

@@ -285,21 +285,19 @@ def course(text: bytes) -> Course:
         ValueError: It is none.
     """
     found = _object(text)
-    nodes, failure = found.get("nodes", []), found.get("failure")
-    if not isinstance(nodes, list):
-        raise ValueError("a course has nodes")  # noqa: TRY004 - one error for all that is wrong
+    failure = found.get("failure")
     return Course(
         members.matched(_NAME, found.get("name")),
         State(found.get("state")),
         str(found.get("why", "")),
         roster.whole(found.get("attempt", 0), 0, 10**6),
         roster.whole(found.get("failures", 0), 0, 10**6),
-        tuple(_node(node) for node in nodes),
+        tuple(_node(node) for node in _listed(found.get("nodes"))),
         _moment(found.get("since")) or 0.0,
         _moment(found.get("began")),
         _moment(found.get("ends")),
         None if failure is None else _failure(failure),
-        tuple(str(event) for event in found.get("events") or ()),
+        tuple(str(event) for event in _listed(found.get("events"))),
         None if found.get("tasks") is None else _tasks(found["tasks"]),
         _percent(found),
     )
@@ -326,7 +324,7 @@ def report(text: bytes) -> Report:
         _moment(found.get("at")) or 0.0,
         roster.whole(found.get("size", 0), 0, 2**53),
         _moment(found.get("ran")),
-        tuple(it for it in Doubt if it.value in (found.get("doubts") or ())),
+        tuple(it for it in Doubt if it.value in _listed(found.get("doubts"))),
         _percent(found),
         rank=None if found.get("rank") is None else roster.whole(found["rank"], 0, 10_000),
     )
@@ -338,10 +336,19 @@ def _percent(found: Mapping[str, Any]) -> int | None:
 
 
 def _object(text: bytes) -> dict[str, Any]:
-    found = json.loads(text)
+    try:
+        found = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is too deep") from error
     if not isinstance(found, dict):
         raise ValueError("it is no object")  # noqa: TRY004 - one error for all that is wrong
     return found
+
+
+def _listed(value: Any) -> list[Any]:
+    if not isinstance(value or [], list):
+        raise ValueError("not a list")  # noqa: TRY004 - one error for all that is wrong
+    return value or []
 
 
 def _word(value: object) -> str:
@@ -387,6 +394,8 @@ def _moment(value: object) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError("a moment is a number")  # noqa: TRY004 - one error for all
+    if not abs(value) < 2**53:  # nor is JSON's NaN one
+        raise ValueError("no moment is so far away")
     return float(value)
 
 

@@ -26,6 +26,8 @@ _EVERY_LIFE = 1000
 _LIVES = 60_000
 """After so many lives their numbers begin again: MaxJobId is 67,043,328."""
 _GPU = re.compile(r"nvidia([0-9]+)")
+_MODEL = re.compile(r"nvidia-(?:tesla-)?([a-z]+[0-9]+|rtx-pro-[0-9]+)")
+"""In Compute Engine's names of GPUs: what scripts ask for, such as `--gres=gpu:h100:8`."""
 _SYSTEM = 1024
 """MB of memory that are the system's own: agent, slurmd, page tables of the driver."""
 SETTINGS = {
@@ -77,13 +79,13 @@ ConstrainRAMSpace=yes
 """
 _SUBMIT = """\
 -- By such a comment a job of Run's is known, and gets its folder: root's alone. A control character
--- could make another line of what squeue says.
+-- could make another line of what squeue says, and blanks could stand before it.
 local function refused(job, by)
   local comment, name = job.comment or "", job.name or ""
-  if by == 0 or not (comment:find("^aiinfra:") or (comment .. name):find("%c")) then
+  if by == 0 or not (comment:find("aiinfra:", 1, true) or (comment .. name):find("%c")) then
     return slurm.SUCCESS
   end
-  slurm.log_user("the comment may not begin with aiinfra:, nor have control characters")
+  slurm.log_user("the comment may not have aiinfra: in it, nor control characters")
   return slurm.ERROR
 end
 function slurm_job_submit(job, partitions, by) return refused(job, by) end
@@ -115,11 +117,12 @@ exit 0
 
 
 class Machine(NamedTuple):
-    """What this VM has: processors, MB of memory for jobs, the numbers of its GPUs' devices."""
+    """What this VM has."""
 
     cpus: int
-    memory: int
-    gpus: tuple[int, ...]
+    memory: int  # MB, for jobs
+    gpus: tuple[int, ...]  # the numbers of their devices
+    model: str = ""  # which GPUs they are, such as "h100"; "" for no name
 
 
 class File(NamedTuple):
@@ -135,8 +138,10 @@ def ports() -> dict[str, int]:
     return found
 
 
-def machine(devices: Path = Path("/dev"), meminfo: Path = Path("/proc/meminfo")) -> Machine:
-    """This VM.
+def machine(
+    accelerator: str, devices: Path = Path("/dev"), meminfo: Path = Path("/proc/meminfo")
+) -> Machine:
+    """This VM, whose GPUs Compute Engine calls so; "" for none.
 
     Its memory is told in whole GiB, less what is the system's: it varies a little from boot to
     boot, and a node with less than it had is drained.
@@ -145,13 +150,17 @@ def machine(devices: Path = Path("/dev"), meminfo: Path = Path("/proc/meminfo"))
     (total,) = re.findall(r"^MemTotal: +([0-9]+) kB$", meminfo.read_text("utf-8"), re.MULTILINE)
     whole = (int(total) // 1024 * 98 // 100 - _SYSTEM) // 1024 * 1024
     gpus = tuple(sorted(int(match[1]) for match in found if match))
-    return Machine(os.cpu_count() or 1, max(whole, 512), gpus)
+    named = _MODEL.match(accelerator)
+    model = named[1] if named and gpus else ""
+    return Machine(os.cpu_count() or 1, max(whole, 512), gpus, model)
 
 
 def options(this: Machine) -> str:
     """What slurmd says of this VM; its processors it finds itself."""
-    gpus = f" Gres=gpu:{len(this.gpus)}" if this.gpus else ""
-    return f"RealMemory={this.memory}{gpus}"
+    typed = f"{this.model}:" if this.model else ""
+    gpus = f" Gres=gpu:{typed}{len(this.gpus)}" if this.gpus else ""
+    feature = f" Feature={this.model}" if this.model else ""
+    return f"RealMemory={this.memory}{gpus}{feature}"
 
 
 def files(cluster: str, partition: str, head: str, this: Machine, life: int = 0) -> dict[str, File]:
@@ -162,6 +171,7 @@ def files(cluster: str, partition: str, head: str, this: Machine, life: int = 0)
     number = ports()
     # Who asks for a GPU and says no more gets its part of the processors, and of the memory.
     of_gpu = max(this.cpus // len(this.gpus), 1) if this.gpus else 0
+    typed = f" Type={this.model}" if this.model else ""
     lines = {
         "ClusterName": cluster[:40],
         "SlurmctldHost": head,
@@ -180,7 +190,7 @@ def files(cluster: str, partition: str, head: str, this: Machine, life: int = 0)
     return {
         f"{FOLDER}/slurm.conf": File(text),
         f"{FOLDER}/gres.conf": File(
-            "".join(f"Name=gpu File=/dev/nvidia{number}\n" for number in this.gpus)
+            "".join(f"Name=gpu{typed} File=/dev/nvidia{number}\n" for number in this.gpus)
         ),
         f"{FOLDER}/cgroup.conf": File(CGROUP),
         f"{FOLDER}/job_submit.lua": File(_SUBMIT),

@@ -101,18 +101,23 @@ def _whole(  # noqa: PLR0913 - all that is known
         course = job_course.to(course, State.PREPARING, now, "the VMs get ready")
         course = course._replace(attempt=course.attempt + 1, failure=None)
     entry, more = _one(own, course.attempt)
-    if entry is not None and entry.nodes and course.state is State.PREPARING:
-        course = course._replace(nodes=_nodes(entry, world.known))
+    if entry is not None:
+        # Of one that ends Slurm names the VMs alone that still clean up, until it is over.
+        if entry.nodes and course.state is State.PREPARING and entry.state != "COMPLETING":
+            course = course._replace(nodes=_nodes(entry, world.known))
+        if _is_unsure(course, entry, now):
+            return Turn(course, cancel=more)
     told = job_course.of_attempt(course, reports)
     course = course._replace(nodes=_ranked(course.nodes, told))
     ended = [it for it in told.values() if it.is_over]
-    # What Slurm does not know, it ends.
-    lost = len([it for it in ended if it.why != SIGNALLED]) < len(course.nodes)
-    if entry is None and course.state is not State.STOPPING and lost:
-        what = f"Slurm has lost attempt {course.attempt} with its head: it is begun again"
-        return Turn(job_course.event(job_course.to(course, State.WAITING, now), what))
     if course.state is State.PREPARING and not told and entry and entry.state in _UNABLE:
         return Turn(_unable(course, spec, entry, now))
+    # What Slurm does not know, it ends; of one without VMs nobody tells how it ended.
+    lost = len([it for it in ended if it.why != SIGNALLED]) < max(len(course.nodes), 1)
+    is_gone = entry is None or not course.nodes
+    if is_gone and course.state is not State.STOPPING and lost:
+        what = f"Slurm has lost attempt {course.attempt} with its head: it is begun again"
+        return Turn(job_course.event(job_course.to(course, State.WAITING, now), what))
     if course.state is State.PREPARING and (ended or len(told) == len(course.nodes)):
         course = job_course.running(course, spec, now)
     # Who has not told of its end when all of the job is over does so no more.
@@ -121,6 +126,15 @@ def _whole(  # noqa: PLR0913 - all that is known
     # One that no VM has begun, Slurm itself has cancelled: a VM was not fit for it.
     off = cancelled or (entry is not None and entry.state == "CANCELLED" and bool(told))
     return Turn(job_course.follow(course, spec, known, reports, now, cancelled=off), cancel=more)
+
+
+def _is_unsure(course: Course, entry: Entry, now: float) -> bool:
+    """Whether Slurm does not say yet which VMs it has, or whether somebody cancels what it ends."""
+    if course.state is State.PREPARING:
+        return not course.nodes and not entry.is_over
+    is_signalled = course.failure is not None and course.failure.cause.startswith(SIGNALLED)
+    is_ending = course.state is State.STOPPING and entry.state == "COMPLETING"
+    return is_ending and is_signalled and now - course.since < job_course.STOPPING
 
 
 def _queued(  # noqa: PLR0913 - as above

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from aiinfra_vm.jobs import Report
 
+_FULL = f"Slurm has {slurm_queue.USERS} jobs of Run already, and each has a user of its own"
 _AGAIN = 30.0  # seconds until Slurm is asked again for a job that it has refused
 _LOOK = 5.0  # seconds between looks at what the VMs say of a job that runs
 _MORE = 5
@@ -127,6 +128,8 @@ class SlurmJobs:
         if name not in self._courses:
             found = self._shared.read(jobs.course_of(name))
             course = parsed(found[0]) if found else None
+            if course is not None and course.name != name:  # somebody has spoiled it
+                course = None
             self._written[name] = found or (b"", storage.NOTHING)
             self._courses[name] = course or Course(name, since=time.time())
         return self._courses[name]
@@ -162,10 +165,13 @@ class SlurmJobs:
         moment, words = self._refused.get(course.name, (float("-inf"), ""))
         if world.now < moment + _AGAIN:
             return course._replace(why=words)
+        user = user_of(course.name, world.queue)
+        if not user:
+            return course._replace(why=_FULL)
         request = Request(
             course.name,
             course.attempt + 1,
-            user_of(course.name, world.queue),
+            user,
             1 if spec.array else spec.nodes or world.known.nnodes,
             spec.gpus,
             _gpus(),
@@ -196,12 +202,15 @@ def _gpus() -> int:
 
 
 def user_of(name: str, queue: Iterable[Entry]) -> str:
-    """Who runs a job: the same for each attempt, and nobody whom another job in the queue has."""
+    """Who runs a job: the same for each attempt, and nobody whom another job in the queue has.
+
+    "" where all users have one.
+    """
     taken = {it.user for it in queue if not it.is_over and it.job != name}
     first = zlib.crc32(name.encode()) % slurm_queue.USERS
     numbers = (number % slurm_queue.USERS for number in range(first, first + slurm_queue.USERS))
     users = [f"aiinfra-job-{number:02}" for number in numbers]
-    return next((it for it in users if it not in taken), users[0])
+    return next((it for it in users if it not in taken), "")
 
 
 def _minutes(course: Course, spec: Spec, now: float) -> int | None:

@@ -164,7 +164,9 @@ class Node(heads.Node):
     def _join(self, head: Head, life: int = 0, *, start: bool) -> None:
         """Write the files for this head; slurmd reads them when it starts."""
         at = f"{head.claim.vm}({head.claim.address})"
-        files = slurm_conf.files(*self._names, at, slurm_conf.machine(), life)
+        gpus = configuration.value("gpus")
+        this = slurm_conf.machine(gpus["accelerator"] if gpus else "")
+        files = slurm_conf.files(*self._names, at, this, life)
         if slurm_conf.write(Path("/"), files) or start:
             _restart()
         self._joined, self._strange, self._looked = False, 0, time.monotonic()

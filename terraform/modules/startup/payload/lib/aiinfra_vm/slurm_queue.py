@@ -288,7 +288,8 @@ def _rows(text: str, fields: Sequence[str]) -> Iterator[dict[str, str]]:
         found = line.split(_END)
         # A line is one of ours if it is whole: names of users' jobs may have anything in them.
         if len(found) == len(fields) + 1:
-            yield dict(zip(fields, (it.strip() for it in found)))
+            # A field without a width is whole, and not padded: a blank in it is its own.
+            yield dict(zip(fields, found))
 
 
 def _gpus(text: str) -> int:
