@@ -41,13 +41,15 @@ _FOLLOWS = (Action.RUN, Action.LOGS)
 """Actions that stay with a job until its end."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Move:
     """Why a cluster whose machines were lost may go on in another zone or way (Run --create)."""
 
     why: str  # what is lost, and why it does not come again where it was
     left: int  # how many machines run, which end by it
-    serial: int  # what the record said of the state then: another run may do it meanwhile
+    # what the record said of the state then, or after this run's last step: another run may do it
+    # meanwhile
+    serial: int
     # whether that end is agreed to where nobody can be asked: this run made the cluster for its
     # job, or destroys it in the end
     own: bool

@@ -45,7 +45,6 @@ _NEVER_BEGAN: Final = (
     "correct --image, or let the machines' account read it, and run it again; this job"
     " is cancelled, and its machines are free"
 )
-_NONE_LEFT: Final = "its machines were lost, and no restart is left"
 _MORE_RESTARTS: Final = "run it again, with --restarts for as many losses as it is to survive"
 PATIENCE: Final = 600.0
 """Seconds of cloud time that are waited for machines where they were lost.
@@ -358,10 +357,6 @@ def follow(
     while True:
         try:
             found = _await(context, jobs, name, loss) or _hear(context, jobs, name, loss, heard)
-            if isinstance(found, Stranded) and found.final:
-                jobs.cancel(job := replace(find(context, jobs, name), state=JobState.FAILED))
-                context.report.jobs = [job]
-                _judge(replace(job, why=f"{_NONE_LEFT}: {found.what}"), _MORE_RESTARTS)
         except ClusterError as error:
             first = error.problems[0]
             context.reached(Milestone.JOB_FAILED, first.what, first.fix)
@@ -530,7 +525,8 @@ def _ended(context: Context, jobs: Jobs, job: Job, readers: Sequence[_Reader]) -
         context.report.jobs = [job := jobs.whole(job)]
     if spent := screen.spent(job):
         context.console.progress(f"{job.name} {spent}")
-    _judge(job)
+    lost = jobs.stranded(job) if job.state is JobState.FAILED else None
+    _judge(job, _MORE_RESTARTS if lost and lost.final else "")
     return job
 
 

@@ -135,6 +135,8 @@ def _make_and_run(context: Context, spec: JobSpec, jobs: Jobs | None = None) -> 
     packed = copied_folder.packed(own, takes_files=True, to=to, judge=judge)
     with contextlib.nullcontext() if context.again else packed as archive:
         makes = context.create and not _stands(context)
+        # One that has only powered itself off is not this run's.
+        is_new = makes and ownership.deployed(context, connect(context)) is None
         validate.require_granted(context, spec.secrets, spec.mounts, makes=makes)
         if makes:
             job.require_possible(spec, context.settings)
@@ -147,7 +149,7 @@ def _make_and_run(context: Context, spec: JobSpec, jobs: Jobs | None = None) -> 
         )
         told = "waits already, with the same command and folder; --name for another one"
         name = "" if context.again else _waiting(jobs, wanted, archive)
-        if context.again and context.create and (found := _unfinished(context, jobs)):
+        if context.again and context.create and (found := _unfinished(context, jobs, wanted)):
             told, name = "is not over, and is followed", found
         told = f"{name} {told}"
         if not name:
@@ -164,17 +166,20 @@ def _make_and_run(context: Context, spec: JobSpec, jobs: Jobs | None = None) -> 
     if not context.create:
         ended = jobs_action.follow(context, jobs, name)
     else:
-        goes_on = functools.partial(_elsewhere, context, jobs, own=makes or context.destroy_after)
+        goes_on = functools.partial(_elsewhere, context, jobs, own=is_new or context.destroy_after)
         patience = 0.0 if context.again else jobs_action.PATIENCE
         ended = jobs_action.follow(context, jobs, name, goes_on, patience=patience)
     context.console.result(screen.end(ended))
 
 
-def _unfinished(context: Context, jobs: Jobs) -> str:
-    """The job that is to be run again, if that is not over yet, and nothing else is said of it."""
+def _unfinished(context: Context, jobs: Jobs, wanted: JobSpec) -> str:
+    """The job that is to be run again, if that goes on, and is what is asked for."""
     name = job.newest(context.again, jobs.names()) or context.again
-    said = (context.command, context.env, context.secrets, context.mounts)
-    return name if name in jobs.unfinished(every=True) and not any(said) else ""
+    if name not in jobs.unfinished(every=True):
+        return ""
+    found, asked = jobs.find(name), jobs.asked(name) or {}
+    goes_on = found is not None and not found.state.is_over
+    return name if goes_on and job.is_same(wanted, wanted.files, name, asked) else ""
 
 
 def _elsewhere(context: Context, jobs: Jobs, one: Job, found: Stranded, *, own: bool) -> bool:

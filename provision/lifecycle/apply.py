@@ -203,10 +203,12 @@ def apply(
             if (earlier := cloud.folder.record()) is None:
                 # Before anything else: a folder without a record does not count as ours.
                 cloud.folder.write_record(_record(context, None, kind, target, version, {}))
-            elif context.move and target.spec.places and not earlier.searching:
+            elif context.move and target.spec.places:
+                # At each step: between two, while machines are waited for, nobody has the lock.
                 ownership.require_unmoved(context, earlier, context.move.serial)
                 # It is agreed to: what a move ends is no loss any more, for a later run neither.
-                cloud.folder.write_record(dataclasses.replace(earlier, searching=True))
+                if not earlier.searching:
+                    cloud.folder.write_record(dataclasses.replace(earlier, searching=True))
             cloud.folder.begin_state(version)
             pricing.keep(context, cloud)
             tool.init()
@@ -227,6 +229,8 @@ def apply(
                 # What is there is still as the newer one made it.
                 record = dataclasses.replace(record, tool_version=before.newer_tool)
             cloud.folder.write_record(record)
+            if context.move:
+                context.move.serial = record.serial
             if follows_killed or found.displaces:
                 _clean(context, cloud, kind, prepared)
     deployment.show(context, prepared)

@@ -305,6 +305,8 @@ def require_move(context: Context, move: Move) -> None:
     prices_known = [it.per_hour for it in tried if it.per_hour is not None]
     grown = max(prices_known, default=Decimal(0)) - ((cost and cost.before) or Decimal(0))
     is_dear = bool(prices_known) and grown >= Decimal(str(context.settings.ask_above))
+    if newer := _newer(plan):
+        context.console.progress(newer)
     context.console.progress(f"{name} is to go on where Google has all machines: {move.why}")
     ends = f"{move.left} of them still {'runs' if move.left == 1 else 'run'}, and"
     ends += " ends" if move.left == 1 else " end"
@@ -314,6 +316,7 @@ def require_move(context: Context, move: Move) -> None:
         context.console.progress(f"It tries {words.listed([_priced(it) for it in tried])}")
     is_loss = move.left and (context.console.is_terminal or not move.own)
     stakes = [Stake.MOVE, *[Stake.LOSS] * bool(is_loss), *[Stake.COST] * is_dear]
+    stakes += [Stake.NEWER] * bool(newer)
     asked = way([] if context.agreed else stakes, terminal=context.console.is_terminal)
     with unanswered("the cluster is as it was"):
         match asked:
@@ -324,10 +327,11 @@ def require_move(context: Context, move: Move) -> None:
             case Way.ASKS:
                 agrees = context.console.ask(f"Let {name} go on elsewhere?")
             case Way.REFUSES:
+                does = "end machines" if is_loss else "change what a newer version made"
                 raise SettingsError(
-                    f"This move would end machines; {name} stays where it is",
+                    f"This move would {does}; {name} stays where it is",
                     code=Code.APPROVAL_NEEDED,
-                    why=ends,
+                    why="\n".join(filter(None, [ends * bool(is_loss), newer])),
                     fix="--yes agrees to it beforehand",
                 )
     if not agrees:

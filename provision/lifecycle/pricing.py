@@ -208,7 +208,8 @@ def of_the_rest(context: Context, cloud: Cloud, spec: ClusterSpec) -> Settings:
     cost, written = estimate.of(spec, prices.listed().by(context.today)), f"{settings.max_cost:g}"
     total, _ = estimate.in_all(spec, cost)
     if total is not None and spent + total <= limit:
-        return settings
+        # By what is left, ways and zones are judged that are more expensive than the first.
+        return settings.but(max_cost=f"{limit - spent:f}") if spent else settings
     fits = estimate.longest_within(cost, limit - spent) if spent < limit else None
     if fits is None or spec.has_control_plane:
         raise SettingsError(

@@ -119,6 +119,14 @@ def test_where_nothing_has_any_the_job_is_kept_and_a_later_run_brings_it_on(
     short = rehearsal.run("Run", "--create", "--again=train-1", CAPACITY_TIMEOUT="75m")
     assert short.code == 75, short.said
     assert "run aiinfra Run --again train-1 --create to go on from there" in short.problem["fix"]
+    # As if it had been killed on its way from one zone to the next.
+    (zone,) = _groups(rehearsal)
+    rehearsal.google(
+        "DELETE",
+        f"compute/v1/projects/my-project/zones/{zone}/instanceGroupManagers/np-mig",
+    )
+    (left,) = rehearsal.run("Jobs").document["jobs"]
+    assert (left["state"], left["why"]) == ("waiting", "np has no group of VMs"), left
     rehearsal.stock()
     ended = rehearsal.run("Run", "--create", "--again=train-1")
     assert ended.code == 0, ended.said
@@ -223,6 +231,11 @@ def test_a_job_without_a_restart_left_ends_where_all_machines_are_lost(
     assert "its machines were lost, and no restart is left" in ended.problem["what"]
     assert "--restarts" in ended.problem["fix"]
     assert _groups(rehearsal) == [A]
+    rehearsal.stock({"zones": A, "machines": 0})
+    ended = rehearsal.run("Run", "--create", "--again=train-1", "--restarts=3")
+    assert ended.code == 0, ended.said
+    assert [it["name"] for it in rehearsal.run("Jobs").document["jobs"]] == ["train-1", "train-2"]
+    assert _groups(rehearsal) == [B]
 
 
 @SLOW

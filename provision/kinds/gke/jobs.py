@@ -106,8 +106,8 @@ class GkeJobs(Jobs):
         self._facts = control_plane.finished(cloud.folder, record)
         self._jobs = JobFolder(cloud.folder, _PODS, context.clock)
         self._failures: dict[tuple[str, int], JobFailure | None] = {}
-        self._lost: Stranded | None = None
-        self._next = 0.0
+        # What nodes of a machine type are lost, and until when that is good enough.
+        self._lost: dict[str, tuple[float, Stranded | None]] = {}
 
     def needs(self, spec: JobSpec) -> Needs:
         """Its nodes, and the price of those that come for it."""
@@ -268,16 +268,16 @@ class GkeJobs(Jobs):
 
     def stranded(self, job: Job) -> Stranded | None:
         """By the groups of pools of a fixed size: other nodes come for each job."""
-        if job.state is JobState.RUNNING:
-            self._lost = None
-        elif time.monotonic() >= self._next:
-            self._next = time.monotonic() + self._context.clock.wall(_EVERY)
+        until, found = self._lost.get(job.machine_type, (0.0, None))
+        if time.monotonic() >= until:
             # Who may see jobs need not be allowed to see VMs.
             with contextlib.suppress(CheckError):
-                self._lost = control_plane.stranded(
+                found = control_plane.stranded(
                     self._cloud.api, self._record, self._facts, job.machine_type
                 )
-        return self._lost
+            until = time.monotonic() + self._context.clock.wall(_EVERY)
+            self._lost[job.machine_type] = until, found
+        return found
 
     # ------------------------------------------------------------------ what it can have
 

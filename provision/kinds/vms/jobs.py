@@ -270,6 +270,9 @@ class VmJobs(Jobs):
         first = f"{before[0]} is before it" if before and not self._is("slurm") else _UNHEARD
         job = self._job(name, asked, course or {"why": first}, place=len(before))
         found = None if job.state.is_over else self.stranded(job)
+        if found and found.final:
+            why = f"its machines were lost, and no restart is left: {found.what}"
+            return replace(job, state=JobState.FAILED, why=why, failure=None)
         if found is None or (found.left and job.state is not JobState.WAITING):
             return job
         # Where no VM is left, none says that it does not run any more.
@@ -287,7 +290,9 @@ class VmJobs(Jobs):
             return found
         has_begun = course.get("state") in (JobState.RUNNING, JobState.STOPPING)
         failures = json_object.whole(course.get("failures")) or 0
-        return replace(found, final=has_begun and failures >= job.restarts)
+        # Slurm's queue goes with its head, which is no failure: new VMs begin it again.
+        is_final = has_begun and failures >= job.restarts and not self._is("slurm")
+        return replace(found, final=is_final)
 
     def asked(self, name: str, *, again: bool = False) -> Mapping[str, Any] | None:
         """A job as it was submitted."""

@@ -252,7 +252,8 @@ def rank(vm: Vm) -> tuple[int, str]:
 def stranded(cloud: Cloud, record: Record, seen: Seen) -> Stranded | None:
     """What a group lacks that Google has not where it is, or that nobody asks it for."""
     if seen.group is None:
-        return None
+        # A run that was killed between the end of one and the next has left it so.
+        return Stranded(what=f"{record.name_prefix} has no group of VMs", left=0, here=True)
     group = instances.group_of(record)
     if refused := machines.elsewhere(group, seen.members, cloud.api):
         return refused

@@ -8,7 +8,9 @@ from typing import Any, cast
 import pytest
 
 from provision.actions import jobs
+from provision.deployment.kind import Stranded
 from provision.documents.job import Job, JobState, JobTasks
+from provision.errors import ClusterError
 from provision.kinds.gke.jobs import GkeJobs
 from provision.kinds.vms.jobs import VmJobs
 
@@ -133,3 +135,16 @@ def test_inside_a_pod_is_where_its_gpus_are_seen(ray: bool, label: str) -> None:
     ours = cast("Any", SimpleNamespace(_jobs=SimpleNamespace(asked=lambda _: {"ray": ray})))
     runs = Job(name="a-1", state=JobState.RUNNING, attempt=1, submitted="")
     assert f"get pods -l {label}" in GkeJobs.inside(ours, runs)
+
+
+@pytest.mark.parametrize("final", [True, False])
+def test_whoever_follows_a_job_that_failed_changes_nothing_and_is_told_of_restarts(
+    final: bool,  # noqa: FBT001 - a case
+) -> None:
+    failed = Job(name="a-1", state=JobState.FAILED, why="lost", attempt=1, submitted="")
+    lost = Stranded(what="0 of 2 VMs run", left=0, final=final)
+    there = cast("Any", SimpleNamespace(stranded=lambda _: lost))  # and no way to cancel
+    context = cast("Any", SimpleNamespace(console=SimpleNamespace(progress=str)))
+    with pytest.raises(ClusterError, match="a-1 failed: lost") as told:
+        jobs._ended(context, there, failed, [])
+    assert ("--restarts" in told.value.problems[0].fix) is final

@@ -1,15 +1,19 @@
-"""A job whose nodes cost is agreed to before it is submitted."""
+"""A job whose nodes cost is agreed to before it is submitted, and what of a cluster may move."""
 
+import contextlib
+import dataclasses
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from provision.actions import run
+from provision.actions import copied_folder, jobs, run, validate
 from provision.deployment.kind import Needs, Stranded
 from provision.documents.job import Job, JobFailure, JobState, JobTasks
 from provision.errors import Declined, SettingsError
+from provision.lifecycle import ownership
+from provision.spec import job
 from provision.spec.job import JobSpec
 from tests.unit.kinds.cases import having
 from tests.unit.memory_folder import MemoryFolder
@@ -57,6 +61,65 @@ def test_a_job_that_runs_on_what_is_left_keeps_the_cluster_where_it_is() -> None
     with pytest.raises(SettingsError, match="b-1 waits for machines") as refused:
         run._require_movable(context, jobs, cast("Any", None), found["b-1"], lost)
     assert refused.value.problems[0].why.startswith("a-1 still runs on those that are left")
+
+
+@pytest.mark.parametrize(("earlier", "own"), [(None, True), (object(), False)])
+def test_a_cluster_that_was_there_is_not_this_runs_own_though_a_create_may_start_its_machines(
+    earlier: object,
+    own: bool,  # noqa: FBT001 - a case
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    moves: list[bool] = []
+
+    def follow(*given: Any, **_: object) -> Job:
+        moves.append(given[3].keywords["own"])
+        return Job(name="a-1", state=JobState.SUCCEEDED, submitted="")
+
+    def nothing(*_: object, **__: object) -> None: ...
+
+    made = iter([earlier])
+    for owner, name, does in (
+        (run, "connect", nothing),
+        (run, "create", nothing),
+        (run, "_stands", nothing),
+        (run, "_agree", nothing),
+        (run, "dataclasses", SimpleNamespace(replace=lambda it, **_: it)),
+        (job, "require_possible", nothing),
+        (validate, "require_granted", nothing),
+        (ownership, "deployed", lambda *_: next(made)),
+        (copied_folder, "packed", lambda *_, **__: contextlib.nullcontext()),
+        (jobs, "follow", follow),
+    ):
+        monkeypatch.setattr(owner, name, does)
+    settings = SimpleNamespace(job_nodes=None, is_gke=False)
+    told = SimpleNamespace(progress=str, result=str)
+    how = {"create": True, "again": "", "detach": False, "destroy_after": False}
+    context = SimpleNamespace(settings=settings, console=told, copy=None, **how)
+    there = SimpleNamespace(unfinished=list, submit=lambda *_: "a-1")
+    run._make_and_run(cast("Any", context), SPEC, cast("Any", there))
+    assert moves == [own]
+
+
+@pytest.mark.parametrize(
+    ("state", "restarts", "followed"),
+    [
+        (JobState.WAITING, 0, "a-1"),
+        (JobState.WAITING, 3, ""),  # whoever says another number means it
+        (JobState.FAILED, 0, ""),  # its machines were lost, and no VM is left that says so
+    ],
+)
+def test_a_job_that_is_run_again_is_followed_if_it_goes_on_and_is_what_is_asked_for(
+    state: JobState, restarts: int, followed: str
+) -> None:
+    context = cast("Any", SimpleNamespace(again="a", command=(), env={}, secrets={}, mounts=()))
+    there = SimpleNamespace(
+        names=lambda: ["a-1"],
+        unfinished=lambda **_: ["a-1"],
+        asked=lambda _: {"name": "a-1", "command": ["true"]},
+        find=lambda _: Job(name="a-1", state=state, submitted=""),
+    )
+    wanted = dataclasses.replace(SPEC, restarts=restarts)
+    assert run._unfinished(context, cast("Any", there), wanted) == followed
 
 
 @pytest.mark.parametrize(

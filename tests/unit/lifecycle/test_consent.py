@@ -154,29 +154,35 @@ def test_roles_are_those_of_the_plan_and_vms_that_stay_are_told_of_a_new_templat
 
 
 MOVE = Move(why="z-a has no x available now", left=0, serial=3, own=False)
+ELSEWHERE = ["Let quickstart go on elsewhere?"]
 TWO = (Candidate(zone="z-a", per_hour=Decimal(8)), Candidate(zone="z-b", per_hour=Decimal(30)))
 
 
 @pytest.mark.parametrize(
-    ("move", "tried", "terminal", "nobody"),
+    ("move", "tried", "newer", "terminal", "nobody"),
     [
-        (MOVE, TWO[:1], ["Go on?"], ""),
+        (MOVE, TWO[:1], None, ["Go on?"], ""),
         # Twenty dollars an hour more are money alone, and MAX_HOURLY_COST is for that.
-        (MOVE, TWO, ["Go on?"], ""),
-        (replace(MOVE, left=1), TWO, ["Let quickstart go on elsewhere?"], "would end machines"),
-        (replace(MOVE, left=2, own=True), TWO, ["Let quickstart go on elsewhere?"], ""),
+        (MOVE, TWO, None, ["Go on?"], ""),
+        (replace(MOVE, left=1), TWO, None, ELSEWHERE, "would end machines"),
+        (replace(MOVE, left=2, own=True), TWO, None, ELSEWHERE, ""),
+        (MOVE, TWO, "99.0", ELSEWHERE, "would change what a newer version made"),
     ],
-    ids=["none-runs", "dear", "one-runs", "of-this-run"],
+    ids=["none-runs", "dear", "one-runs", "of-this-run", "of-a-newer-version"],
 )
 def test_a_move_after_a_loss_is_asked_for_as_what_a_create_ends(
-    move: Move, tried: tuple[Candidate, ...], terminal: list[str], nobody: str
+    move: Move,
+    tried: tuple[Candidate, ...],
+    newer: str | None,
+    terminal: list[str],
+    nobody: str,
 ) -> None:
     def made(answer: bool | None, *, agreed: bool = False) -> tuple[_Desk, Context]:  # noqa: FBT001 - what is typed
         desk = _Desk(answer)
         context = _context(desk, Change.NOTHING, agreed=agreed, grown="0")
         vars(context.settings)["name_prefix"] = "quickstart"
         assert context.report.plan is not None
-        context.report.plan = replace(context.report.plan, candidates=tried)
+        context.report.plan = replace(context.report.plan, candidates=tried, newer_tool=newer)
         return desk, context
 
     desk, context = made(answer=True)

@@ -240,12 +240,14 @@ def test_a_price_is_an_estimate_from_the_month_on_for_which_google_announced_ano
 
 
 @pytest.mark.parametrize(
-    ("hours", "left"), [(0, 240), (1, 210), (5, None)], ids=["nothing", "a-part", "too-much"]
+    ("hours", "most", "left"),
+    [(0, 36, 240), (1, 36, 210), (1, 100, 240), (5, 36, None)],
+    ids=["nothing", "a-part", "what-may-be-too-much-for-another-way", "too-much"],
 )
 def test_machines_that_come_a_second_time_have_what_max_cost_leaves(
-    hours: int, left: int | None
+    hours: int, most: int, left: int | None
 ) -> None:
-    usual = _context(MAX_COST="36", INSTANCE_COUNT="1", MAX_RUN_DURATION="4h")
+    usual = _context(MAX_COST=str(most), INSTANCE_COUNT="1", MAX_RUN_DURATION="4h")
     context = dataclasses.replace(usual, clock=Clock())
     since = dt.datetime.now(dt.UTC) - dt.timedelta(hours=hours)
     own = {"version": "1", "who": "a@b", "ended": "done", "action": "Create", "hourly": "8"}
@@ -265,7 +267,9 @@ def test_machines_that_come_a_second_time_have_what_max_cost_leaves(
     again = registry.of(found).spec(found)
     rest, _ = estimate.in_all(again, estimate.of(again, prices.listed().by(context.today)))
     assert rest is not None
-    assert rest + 8 * hours <= 36
+    assert rest + 8 * hours <= most
+    # By it, the ways and zones are judged that come after the first.
+    assert found.max_cost == pytest.approx(most - 8 * hours, abs=0.1)
 
 
 def test_google_is_asked_for_prices_only_where_the_settings_say_so() -> None:

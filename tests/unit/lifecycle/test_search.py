@@ -1,5 +1,6 @@
 """From zone to zone: where a search goes next, what ends it, and what it says then."""
 
+import contextlib
 import dataclasses
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -8,15 +9,19 @@ from typing import Any, cast
 import pytest
 
 from provision.codes import Code
+from provision.context import Move
+from provision.deployment import workspace
 from provision.deployment.deployment import Applied
-from provision.errors import CapacityError, CheckError, ProvisionError, StillWaiting
-from provision.lifecycle import apply, ownership, search
+from provision.errors import CapacityError, CheckError, ProvisionError, StateError, StillWaiting
+from provision.lifecycle import apply, exclusive, ownership, search
 from provision.settings.candidates import Site
 from provision.settings.model import Settings
 from provision.spec import cluster
+from provision.state.record import Record
 from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.stages import Progress
+from tests.unit.preflight.test_quotas import RECORD
 
 A, B, C = "us-central1-a", "us-central1-b", "europe-west4-a"
 STOCK_OUT = CapacityError(
@@ -194,3 +199,39 @@ def test_a_search_over_ways_names_them_in_the_end(hunt: Callable[..., Hunt]) -> 
     (problem,) = caught.value.problems
     assert problem.what == "None of 2 zones and ways has all machines after 30 min and 2 tries"
     assert f"{A} (on demand), once" in problem.why
+
+
+@pytest.mark.parametrize("searching", [False, True])
+@pytest.mark.parametrize("serial", [3, 4], ids=["as-it-was", "changed-by-another-run"])
+def test_each_step_of_a_move_is_refused_once_another_run_has_made_one(
+    serial: int,
+    searching: bool,  # noqa: FBT001 - a case
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written: list[Record] = []
+
+    def begun(_: object) -> None:
+        raise InterruptedError
+
+    for owner, name in (
+        (workspace, "run_folder"),
+        (exclusive, "explained"),
+        (exclusive, "alone"),
+    ):
+        monkeypatch.setattr(owner, name, lambda *_, **__: contextlib.nullcontext())
+    earlier = dataclasses.replace(RECORD, serial=serial, searching=searching)
+    has = {"record": lambda: earlier, "write_record": written.append, "begin_state": begun}
+    move = Move(why="", left=0, serial=3, own=False)
+    tool = SimpleNamespace(binary=SimpleNamespace(version="1.11"))
+    context: Any = SimpleNamespace(
+        settings=SimpleNamespace(name_prefix="np"),
+        terraform=lambda *_: tool,
+        log=lambda *_: contextlib.nullcontext(),
+        move=move,
+    )
+    cloud: Any = SimpleNamespace(folder=SimpleNamespace(**has))
+    target: Any = SimpleNamespace(spec=SimpleNamespace(places=(A, B)))
+    refused = serial != move.serial
+    with pytest.raises(StateError if refused else InterruptedError):
+        apply.apply(context, cloud, cast("Any", None), target)
+    assert [it.searching for it in written] == [True] * (not refused and not searching)

@@ -2,13 +2,15 @@
 
 import dataclasses
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from provision.catalogue import prices
+from provision.deployment.kind import Stranded
+from provision.documents.job import Job, JobState
 from provision.errors import SettingsError
-from provision.kinds.gke import preview
+from provision.kinds.gke import control_plane, preview
 from provision.kinds.gke.jobs import GkeJobs
 from provision.kinds.gke.kubernetes import run_jobs
 from provision.kinds.gke.kubernetes import status as queue
@@ -16,9 +18,11 @@ from provision.kinds.gke.preview import Room
 from provision.settings.job_options import JobArray
 from provision.spec.job import JobSpec
 from provision.spec.pools import Pool, Size
+from provision.time.clock import Clock
 from tests.kubernetes import samples
 from tests.table import cases
 from tests.unit.kinds.cases import having, problem_of
+from tests.unit.memory_folder import MemoryFolder
 
 SCALES = Size(min=0, max=4)
 HOURS = 4 * 3600
@@ -226,3 +230,24 @@ def test_a_job_runs_on_the_pool_of_the_machine_or_gpu_that_it_names(
     assert problem.what == refused
     told = "a3-megagpu-8g (nvidia-h100-mega-80gb), a3-highgpu-8g" if nodes is None else " of h100, "
     assert told in problem.why
+
+
+def test_what_one_machine_type_has_lost_is_not_what_another_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def look(_api: object, _record: object, _facts: object, machine_type: str) -> Stranded | None:
+        asked.append(machine_type)
+        return Stranded(what="z-a has no x", left=1) if machine_type == "x" else None
+
+    monkeypatch.setattr(control_plane, "finished", lambda *_: None)
+    monkeypatch.setattr(control_plane, "stranded", look)
+    cloud = having(folder=MemoryFolder(), api=None)
+    jobs = GkeJobs(having(clock=Clock()), cloud, cast("Any", None))
+    found = [
+        jobs.stranded(Job(name="a", state=JobState.WAITING, submitted="", machine_type=it))
+        for it in ("x", "y", "x")
+    ]
+    assert [bool(it) for it in found] == [True, False, True]
+    assert asked == ["x", "y"]

@@ -176,25 +176,34 @@ def test_a_job_of_which_vms_can_not_hear_says_so_until_it_is_under_way(course: s
 
 
 @pytest.mark.parametrize(
-    ("state", "left", "failures", "shown", "final"),
+    ("state", "left", "failures", "shown", "final", "kind"),
     [
-        ("running", 0, 1, JobState.WAITING, False),
-        ("running", 0, 2, JobState.WAITING, True),
-        ("preparing", 0, 2, JobState.WAITING, False),
-        ("running", 1, 2, JobState.RUNNING, False),
-        ("waiting", 1, 2, JobState.WAITING, False),
+        ("running", 0, 1, JobState.WAITING, False, "none"),
+        ("running", 0, 2, JobState.FAILED, True, "none"),
+        ("running", 0, 2, JobState.WAITING, False, "slurm"),  # its queue goes with its head
+        ("preparing", 0, 2, JobState.WAITING, False, "none"),
+        ("running", 1, 2, JobState.RUNNING, False, "none"),
+        ("waiting", 1, 2, JobState.WAITING, False, "none"),
     ],
 )
-def test_a_job_without_machines_waits_whatever_was_last_heard_of_it(
-    state: str, left: int, failures: int, shown: JobState, *, final: bool
+def test_a_job_without_machines_waits_whatever_was_last_heard_of_it(  # noqa: PLR0913, PLR0917 - a case
+    state: str,
+    left: int,
+    failures: int,
+    shown: JobState,
+    final: bool,  # noqa: FBT001 - a case
+    kind: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lost = Stranded(what="z-a has no x available now", left=left)
     course = {"name": "train-1", "state": state, "attempt": 3, "failures": failures}
     texts = {JOB: json.dumps(json.loads(ASKED) | {"restarts": 2}), NOW: json.dumps(course)}
+    record = having(settings={"ORCHESTRATOR_TYPE": kind})
+    monkeypatch.setattr(MemoryFolder, "record", lambda _: record)
     jobs = _jobs(texts, stranded=lost)
     job = jobs.find("train-1")
     assert job is not None
-    assert (job.state, lost.what in job.why) == (shown, shown is JobState.WAITING)
+    assert (job.state, lost.what in job.why) == (shown, shown is not JobState.RUNNING)
     found = jobs.stranded(job)
     assert found is not None
     assert (found.what, found.final) == (lost.what, final)

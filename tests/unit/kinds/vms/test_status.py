@@ -26,7 +26,7 @@ from provision.documents.vm_status import (
 from provision.kinds.happened import Event
 from provision.kinds.vms import agent, status, trouble
 from provision.kinds.vms.flex_start import ResizeRequest
-from provision.kinds.vms.instances import Interruption, Member
+from provision.kinds.vms.instances import Interruption, Member, Seen
 from provision.kinds.vms.out_of_date import LostAccount
 from provision.report import Report
 from provision.settings.model import Settings
@@ -242,6 +242,12 @@ def _broken(**changes: Any) -> list[Trouble]:
 
 def _waits(**changes: Any) -> list[Waiting]:
     return list(trouble.waiting(_case(**changes)))
+
+
+def test_a_group_that_a_killed_run_has_not_made_again_is_what_jobs_have_lost() -> None:
+    lost = trouble.stranded(having(), ANY, Seen(group=None))
+    assert lost
+    assert (lost.what, lost.left, lost.here) == (f"{ANY.name_prefix} has no group of VMs", 0, True)
 
 
 def _member(action: str, *reasons: str, name: str = "np-vm-b", status: str = "") -> Member:
