@@ -22,7 +22,7 @@ def folder(tmp_path: Path) -> Path:
     """A folder with a program that goes on until something has happened to its machines."""
     made = tmp_path / "code"
     made.mkdir()
-    program = 'import time\nprint("epoch 1")\ntime.sleep(1800)\nprint("epoch 2")\n'
+    program = 'import time\nprint("epoch 1")\ntime.sleep(3600)\nprint("epoch 2")\n'
     (made / "train.py").write_text(program)
     return made
 
