@@ -134,7 +134,7 @@ def test_colours_are_for_terminals_and_lines_stay_whole(
     assert bool(_COLOUR.search(words)) is coloured
     # Longer than the 80 columns that many a library takes where it knows no width.
     assert any(
-        line.startswith("This is a rehearsal") and line.rstrip().endswith("forget).")
+        line.startswith("This is a rehearsal") and line.rstrip().endswith(", and kept in")
         for line in words.replace("\r", "").splitlines()
     )
 
