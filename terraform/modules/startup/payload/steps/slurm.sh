@@ -19,7 +19,7 @@ is_new_enough() {
 
 # Jobs of Run have one each of these while they run: none reads another's files or environment. Of
 # the same numbers on every VM, as Slurm knows users by number; no program gives these to others
-# (systemd, "Users, Groups, UIDs and GIDs on systemd Systems": 60578 to 61183 are unused).
+# (systemd's docs/UIDS-GIDS.md of 004e3ed1, read 2026-11-29: 60578 to 61183 are unused).
 make_job_users() {
   local number name last
   install --directory /etc/sysusers.d
