@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from aiinfra_vm import roster
+from aiinfra_vm import members, roster
 from aiinfra_vm.members import Member
 from aiinfra_vm.roster import Roster, seated
 from hypothesis import given
@@ -127,3 +127,10 @@ def test_a_size_is_read_and_one_that_is_none_is_refused() -> None:
     for text in (b"{}", b"[]", b'{"instance_count": 0}', b'{"instance_count": "3"}'):
         with pytest.raises(ValueError, match="not a number"):
             roster.size(text)
+
+
+def test_what_is_too_deep_to_be_read_is_refused_as_what_is_no_json_is() -> None:
+    deep = b"[" * 100_000
+    for read in (roster.parse, roster.size, lambda text: members.parse(text, "train-vm-1")):
+        with pytest.raises(ValueError, match="too deep"):
+            read(deep)

@@ -9,12 +9,11 @@ as a user of its own, who is nobody's administrator.
 from __future__ import annotations
 
 import enum
-import json
 import re
 from types import MappingProxyType
 from typing import Any, Mapping, NamedTuple
 
-from aiinfra_vm import members, roster
+from aiinfra_vm import members, roster, storage
 
 INDEX = "index.json"
 """In the folder `jobs/`: `{"jobs": [{"name": "train-1", "cancelled": false}]}`."""
@@ -336,10 +335,7 @@ def _percent(found: Mapping[str, Any]) -> int | None:
 
 
 def _object(text: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except RecursionError as error:
-        raise ValueError("it is too deep") from error
+    found = storage.decoded(text)
     if not isinstance(found, dict):
         raise ValueError("it is no object")  # noqa: TRY004 - one error for all that is wrong
     return found

@@ -8,7 +8,6 @@ decided is written only over what was read.
 
 from __future__ import annotations
 
-import json
 import time
 from typing import TYPE_CHECKING
 
@@ -83,7 +82,7 @@ class Leadership:
 
 def _about(text: bytes) -> dict[str, str]:
     try:
-        document = json.loads(text)
+        document = storage.decoded(text)
         return {key: document[key] for key in ("vm", "instance_id")}
     except (ValueError, KeyError, TypeError):
         return {}

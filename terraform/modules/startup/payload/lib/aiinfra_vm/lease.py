@@ -7,13 +7,12 @@ says that the holder lives.
 from __future__ import annotations
 
 import ipaddress
-import json
 import re
 import urllib.error
 from typing import Any, NamedTuple
 
 from aiinfra_vm.report import now
-from aiinfra_vm.storage import NOTHING, Folder, Version
+from aiinfra_vm.storage import NOTHING, Folder, Version, decoded
 
 _NAME = "head.json"
 _FORBIDDEN = 403
@@ -90,12 +89,12 @@ class Lease:
 def _claim(text: bytes) -> Claim:
     """What a lease says: each program on a VM may write it, and files of root's are made of it."""
     try:
-        said = json.loads(text)
+        said = decoded(text)
         vm, address = _matched(_VM, said["vm"]), str(ipaddress.IPv4Address(said["address"]))
         # A head of an earlier version of this program says no life of its own.
         words = (_matched(_WORD, it) for it in (said["instance_id"], said.get("life", "")))
         return Claim(vm, address, *words)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return NOBODY
 
 

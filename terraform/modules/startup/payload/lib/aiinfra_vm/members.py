@@ -7,7 +7,6 @@ checked here to the letter, as it goes into files that root's shells read.
 from __future__ import annotations
 
 import ipaddress
-import json
 import re
 from pathlib import Path
 from types import MappingProxyType
@@ -114,7 +113,7 @@ def parse(text: bytes, name: str) -> Member:
     Raises:
         ValueError: It is not what that VM writes.
     """
-    member = Member.of(json.loads(text))
+    member = Member.of(storage.decoded(text))
     if member.name != name:
         raise ValueError(f"the object of {name} speaks of {member.name}")
     return member

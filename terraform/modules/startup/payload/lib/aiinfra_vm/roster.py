@@ -7,10 +7,10 @@ a VM that is gone.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any, Iterable, NamedTuple
 
+from aiinfra_vm import storage
 from aiinfra_vm.members import Member, matched
 
 OBJECT = "roster.json"
@@ -67,7 +67,7 @@ def parse(text: bytes) -> Roster:
     Raises:
         ValueError: It is none.
     """
-    document = json.loads(text)
+    document = storage.decoded(text)
     if not isinstance(document, dict) or not isinstance(document.get("members"), list):
         raise ValueError("a roster has members")  # noqa: TRY004 - one error for all that is wrong
     nnodes = whole(document.get("nnodes"), 1, _MOST)
@@ -91,7 +91,7 @@ def size(text: bytes) -> int:
     Raises:
         ValueError: It says none.
     """
-    document = json.loads(text)
+    document = storage.decoded(text)
     return whole(document.get("instance_count") if isinstance(document, dict) else None, 1, _MOST)
 
 

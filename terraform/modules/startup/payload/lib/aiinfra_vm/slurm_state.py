@@ -112,9 +112,9 @@ class State:
         if found is None:
             return None
         try:
-            document = json.loads(found[0])
+            document = storage.decoded(found[0])
             life, sealed = int(document["life"]), b64decode(document["sealed"])
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        except (ValueError, KeyError, TypeError, OverflowError):
             life, sealed = 0, b""
         return Copy(max(life, 0), sealed, found[1])
 

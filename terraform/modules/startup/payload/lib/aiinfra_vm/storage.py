@@ -203,6 +203,18 @@ def encoded(document: Any) -> bytes:
     return json.dumps(document).encode()
 
 
+def decoded(text: bytes) -> Any:
+    """What an object holds, which any program on a VM may have written.
+
+    Raises:
+        ValueError: It is no JSON, or too deep to be read.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is too deep") from error
+
+
 def shared() -> Folder:
     """The folder that the VMs of this cluster share, and nobody else writes but the tool."""
     return part("vms")
