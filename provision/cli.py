@@ -319,11 +319,7 @@ def _file(
     *,
     offline: bool,
 ) -> str:
-    """The text of a file, here or in a bucket.
-
-    Raises:
-        OSError, ProvisionError: It can't be read.
-    """
+    """The text of a file, here or in a bucket."""
     if not where.startswith("gs:"):
         return Path(where).read_text("utf-8")
     if offline:

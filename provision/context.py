@@ -209,11 +209,7 @@ class Context:
         return terraform.Terraform(self.binary(), root, self.terraform_environ(), voice, **own)
 
     def binary(self) -> Binary:
-        """The Terraform to run.
-
-        Raises:
-            TerraformError: There is none.
-        """
+        """The Terraform to run."""
         return self._binary.result()
 
     def terraform_environ(self) -> dict[str, str]:

@@ -37,11 +37,7 @@ def settings(of: Settings) -> tuple[dict[str, str], Collection[str]]:
 
 
 def bake(context: Context) -> None:
-    """Make the cluster of one machine, and an image of that; destroy the cluster.
-
-    Raises:
-        ClusterError: There is no image, or the cluster could not be destroyed.
-    """
+    """Make the cluster of one machine, and an image of that; destroy the cluster."""
     images = _images(context.settings)
     name = context.job or f"{context.settings.name_prefix}-{dt.datetime.now(dt.UTC):%Y%m%d-%H%M%S}"
     images.require_name(name)

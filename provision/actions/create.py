@@ -98,12 +98,7 @@ def _applied(
     target: Deployment[Any],
     agreed: Plan | None,
 ) -> Applied[Any]:
-    """Apply; on failure, ask Google for the reason where Terraform does not know it.
-
-    Raises:
-        TerraformError: Terraform failed.
-        CapacityError: Terraform failed because Google refused machines.
-    """
+    """Apply; on failure, ask Google for the reason where Terraform does not know it."""
     try:
         with phases.during(Phase.MAKING, cloud):
             return apply.apply(context, cloud, kind, target, agreed)

@@ -99,9 +99,6 @@ def after_all(context: Context, work: Callable[[], None], settle: Callable[[], s
     """Do the work, and destroy the cluster however that ends.
 
     `settle`: keeps what would go with the cluster; returns the URL of a log, or "".
-
-    Raises:
-        ProvisionError: What the work, or else Destroy, ended with; a CapacityError for a wait.
     """
     before = ownership.deployed(context, connect(context))
     doubts = consent.doubts(context, before, registry.given(context.settings))

@@ -57,12 +57,7 @@ _SHOWN: Final = 10
 
 
 def fetch(context: Context) -> None:
-    """Copy a part of a job's folder, or all of it, to a folder here.
-
-    Raises:
-        ClusterError: What it ran on is gone, or what it sent was cut off.
-        SettingsError: There is no such path, or files would be overwritten to which nobody agrees.
-    """
+    """Copy a part of a job's folder, or all of it, to a folder here."""
     if not context.job:
         raise SettingsError(
             "Fetch has no job",
@@ -160,12 +155,7 @@ def _came(
     path: str,
     unpacked: Callable[[IO[bytes]], Unpacked],
 ) -> Unpacked:
-    """What the machine sends, unpacked.
-
-    Raises:
-        ClusterError: It is cut off, or the folder is not there any more.
-        SettingsError: There is no such path, or nothing here that could fetch it.
-    """
+    """What the machine sends, unpacked."""
     name = way.tells[0]
     program = shutil.which(name, path=context.environ.get("PATH", ""))
     line = _LINE.format(folder=shlex.quote(way.folder), path=shlex.quote(path))
@@ -257,11 +247,7 @@ def _judged(
 
 
 def _compared(draft: Path, came: Unpacked, destination: Path) -> tuple[set[str], list[str]]:
-    """The files that are here as they came, and those that are here and differ.
-
-    Raises:
-        SettingsError: A folder is in the way of a file, or the other way round.
-    """
+    """The files that are here as they came, and those that are here and differ."""
     same: set[str] = set()
     others: list[str] = []
     in_the_way = [it for it in came.folders if _is_there(destination / it, folder=False)]
@@ -302,12 +288,7 @@ def _is_same(mine: Path, there: Path) -> bool:
 
 
 def _agree(context: Context, destination: Path, others: Sequence[str]) -> None:
-    """Ask before files are overwritten that differ.
-
-    Raises:
-        Declined: Somebody does not agree.
-        SettingsError: Nobody can be asked.
-    """
+    """Ask before files are overwritten that differ."""
     if not others:
         return
     more = len(others) - _SHOWN
@@ -319,11 +300,7 @@ def _agree(context: Context, destination: Path, others: Sequence[str]) -> None:
 
 
 def _place(draft: Path, came: Unpacked, destination: Path, same: set[str]) -> None:
-    """Move what came to its place.
-
-    Raises:
-        SettingsError: It can't be written there.
-    """
+    """Move what came to its place."""
     try:
         for name in ("", *came.folders):
             (destination / name).mkdir(parents=True, exist_ok=True)

@@ -63,12 +63,7 @@ _ENDING: Final = 300.0
 
 
 def act(context: Context, action: Action) -> None:
-    """Do one of these actions.
-
-    Raises:
-        ClusterError: A job that is followed failed, or one that is cancelled did not end.
-        StillWaiting: A job that is followed has not begun in time.
-    """
+    """Do one of these actions."""
     if context.role:
         show_role(context)
         return
@@ -160,11 +155,7 @@ def meant(context: Context, jobs: Jobs, wanted: str) -> Job:
 
 
 def cancel(context: Context, jobs: Jobs, *asked: Job) -> None:
-    """End jobs, and wait until they have ended; one that is over is no error.
-
-    Raises:
-        ClusterError: They did not end in time.
-    """
+    """End jobs, and wait until they have ended; one that is over is no error."""
     for job in asked:
         if job.state.is_over:
             context.console.result(f"{job.name} is over: {screen.state(job)}")
@@ -199,12 +190,7 @@ def cancel(context: Context, jobs: Jobs, *asked: Job) -> None:
 
 
 def _agreed(context: Context, jobs: Jobs) -> list[Job]:
-    """All jobs of Run that are not over, if somebody agrees to the end of them.
-
-    Raises:
-        Declined: Somebody does not.
-        SettingsError: Nobody can be asked.
-    """
+    """All jobs of Run that are not over, if somebody agrees to the end of them."""
     names = jobs.unfinished(every=True)
     if not names:
         context.console.result("No job of Run is under way")
@@ -313,11 +299,7 @@ def _last(line: str) -> str:
 
 
 def _readers(context: Context, jobs: Jobs, job: Job) -> list[_Reader]:
-    """Those of the ranks that the command line asks for.
-
-    Raises:
-        SettingsError: The job has no such rank.
-    """
+    """Those of the ranks that the command line asks for."""
     tail, there = context.settings.log_tail, job.ranks
     if context.settings.log_rank is None:
         return [_Reader(jobs, context.console, it, f"[{it}] ", tail) for it in there]
@@ -348,10 +330,6 @@ def follow(
     """Show what a job waits for and what it says, until it is over.
 
     `goes_on`: what is done about machines that were lost and do not come again within `patience`.
-
-    Raises:
-        ClusterError: It failed, or somebody cancelled it.
-        StillWaiting: It has not begun within CAPACITY_TIMEOUT; it goes on to wait.
     """
     loss, heard = _Loss(context, jobs, patience), _Heard()
     while True:
@@ -559,9 +537,6 @@ def _judge(job: Job, fix: str = "") -> None:
     """Raise what the end of a job means.
 
     `fix`: what to do if it has failed; "" for what is usual.
-
-    Raises:
-        ClusterError: It failed, or was cancelled.
     """
     if job.state is JobState.SUCCEEDED:
         return

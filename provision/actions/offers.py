@@ -46,11 +46,7 @@ def show(context: Context) -> None:
 
 
 def _named(context: Context) -> tuple[str, ...]:
-    """The GPUs that the command line names.
-
-    Raises:
-        SettingsError: It names none, or one that Google no longer has.
-    """
+    """The GPUs that the command line names."""
     text = context.job
     names = offers.gpus_of(text)
     over = [it for it in map(machines.GPUS.__getitem__, names) if it.is_over(context.today)]

@@ -60,12 +60,7 @@ _STOOD_ON: Final = frozenset({"GCS_MOUNT_LIST", "NFS_FILESHARE_LIST", "SECRETS"}
 
 
 def run(context: Context) -> None:
-    """Submit a job and, unless it is detached, follow it to its end.
-
-    Raises:
-        ClusterError: The job failed.
-        StillWaiting: It has not begun in time; it goes on to wait.
-    """
+    """Submit a job and, unless it is detached, follow it to its end."""
     jobs = None
     if context.again:
         _require_own_folder(context)
@@ -100,11 +95,7 @@ def _require_own_folder(context: Context) -> None:
 
 
 def _again(context: Context, jobs: Jobs) -> JobSpec:
-    """A job that there was, with what the command line says in place of what it was.
-
-    Raises:
-        StateError: There is no such job, or its folder is gone.
-    """
+    """A job that there was, with what the command line says in place of what it was."""
     name = job.newest(context.again, jobs.names()) or context.again
     asked = jobs.asked(name, again=True)
     if asked is None:

@@ -60,9 +60,6 @@ def ssh(context: Context) -> None:
 
     Of connection.json only what it says of ranks, names and addresses is taken, and nothing is run
     that stands there: others may be able to write to the bucket.
-
-    Raises:
-        ClusterError: ssh could not connect.
     """
     cloud = connect(context)
     record = ownership.existing(context, cloud, registry.ALL, "to log in to")
@@ -106,11 +103,7 @@ def ssh(context: Context) -> None:
 
 
 def _into(context: Context, cloud: Cloud, record: Record, wanted: str) -> None:
-    """Open a shell where a rank of a job runs, in its container if it has one.
-
-    Raises:
-        SettingsError: It does not run.
-    """
+    """Open a shell where a rank of a job runs, in its container if it has one."""
     jobs = registry.named(record.kind).jobs(context, cloud, record)
     known = jobs.names()
     name = naming.newest(wanted, known)
@@ -208,11 +201,7 @@ def _report(
 
 
 def _configure(context: Context, cloud: Cloud, record: Record, vms: Mapping[str, Any]) -> None:
-    """Print what OpenSSH has to know of VMs, or write it to the file of `--config`.
-
-    Raises:
-        SettingsError: The file is somebody else's, or can't be written.
-    """
+    """Print what OpenSSH has to know of VMs, or write it to the file of `--config`."""
     base = names.INSTANCE.of(record.name_prefix)
     found = cloud.api.named_instances(record.project_id, record.zone, base, "id,name")
     ids = {str(it["name"]): str(it["id"]) for it in found}

@@ -136,11 +136,7 @@ def _jobs(context: Context, cloud: Cloud, record: Record, kind: Kind[Any]) -> li
 
 
 def watch(context: Context, first: Status, look: Callable[[Status], Status]) -> None:
-    """Look until nothing is pending, or until Ctrl-C, which is no error here.
-
-    Raises:
-        ProvisionError: Several looks in a row have failed.
-    """
+    """Look until nothing is pending, or until Ctrl-C, which is no error here."""
     try:
         _watch(context, first, look)
     except Interrupted as interrupted:
@@ -187,11 +183,7 @@ def _watch(context: Context, found: Status, look: Callable[[Status], Status]) ->
 
 
 def _look_again(context: Context, before: Status, look: Callable[[Status], Status]) -> Status:
-    """Look once more; what one look can't find out, a later one may.
-
-    Raises:
-        ProvisionError: Several looks in a row have failed.
-    """
+    """Look once more; what one look can't find out, a later one may."""
     for _ in range(_FAILURES - 1):
         try:
             return look(before)
@@ -215,13 +207,7 @@ def _now() -> str:
 
 
 def test(context: Context) -> None:
-    """Run the test of the kind of cluster that exists, and print its verdict.
-
-    Raises:
-        CapacityError: Google refused the nodes for the test.
-        StillWaiting: The nodes did not come in time.
-        ClusterError: The test failed.
-    """
+    """Run the test of the kind of cluster that exists, and print its verdict."""
     cloud = connect(context)
     record = ownership.existing(context, cloud, registry.ALL, "to test")
     context.console.result(registry.named(record.kind).test(context, cloud, record))

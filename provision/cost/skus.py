@@ -406,11 +406,7 @@ class PriceBook:
 
 
 def ask(api: GoogleApi, today: dt.date) -> Prices:
-    """Read the catalogue.
-
-    Raises:
-        ProvisionError: Google refuses, or there is no price of any machine in the answer.
-    """
+    """Read the catalogue."""
     asked = [
         background.begin(functools.partial(_of_service, api, service))
         for service in SERVICES.values()

@@ -384,11 +384,7 @@ class _Unpacking:
 
 
 def _safe(name: str) -> str:
-    """A path below the folder, without what changes nothing; "" for the folder itself.
-
-    Raises:
-        SettingsError: It leads out of the folder.
-    """
+    """A path below the folder, without what changes nothing; "" for the folder itself."""
     parts = [it for it in name.split("/") if it not in {"", "."}]
     if name.startswith("/") or ".." in parts:
         why = "no folder of a job has such a path: what sent it is not to be trusted"

@@ -284,11 +284,7 @@ class GoogleApi(Rest):
     def _finish(
         self, operation: dict[str, Any], path: str, service: Service = Service.COMPUTE
     ) -> None:
-        """Wait for the end of an operation; the newer APIs' have a field `done`, not a status.
-
-        Raises:
-            GoogleApiError: It failed.
-        """
+        """Wait for the end of an operation; the newer APIs' have a field `done`, not a status."""
         with self._progress.waits(_named(operation, path)):
             while not _is_done(operation, service):
                 self._progress.clock.pause(_OPERATION_POLL)
@@ -405,11 +401,7 @@ def _without(
 
 
 def _against_conflicts(once: Callable[[], None]) -> None:
-    """Change something, retrying as long as somebody else changes it first.
-
-    Raises:
-        GoogleApiError: All retries met a conflict.
-    """
+    """Change something, retrying as long as somebody else changes it first."""
     for _ in range(deadline.TRIES):
         try:
             return once()

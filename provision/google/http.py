@@ -191,11 +191,7 @@ class Rest:
 
 
 def _quoted(service: Service, path: str) -> str:
-    """A path as it stands in a URL, where no name ends it or leads out of it.
-
-    Raises:
-        GoogleApiError: A part of it is empty, "." or "..": nothing has such a name (404).
-    """
+    """A path as it stands in a URL, where no name ends it or leads out of it."""
     if not {"", ".", ".."}.isdisjoint(path.split("/")):
         raise GoogleApiError(404, "nothing was asked: a part of this path is no name", path)
     # Quotas have a slash in their names, which come from the catalogue alone: it is quoted there.
@@ -204,11 +200,7 @@ def _quoted(service: Service, path: str) -> str:
 
 
 def _document(answer: Any) -> dict[str, Any]:
-    """The JSON document of a response.
-
-    Raises:
-        TransientError: It is no JSON object, such as the error page of a proxy.
-    """
+    """The JSON document of a response."""
     try:
         return json_object.read(answer.content)
     except ValueError as error:

@@ -30,9 +30,6 @@ def require_trusted(url: str | None, environ: Mapping[str, str]) -> None:
     """Refuse to send an access token to anybody but Google and whom the environment names.
 
     `url`: as it is sent: what else reads a URL may see another host in it.
-
-    Raises:
-        ClusterError: The token would go elsewhere.
     """
     parts = urlsplit(url or "")
     host = parts.hostname or ""
@@ -106,9 +103,6 @@ def _refuse_pages(answer: requests.Response, **_: object) -> None:
     They are logins of networks and words of proxies, or of a front end that is overloaded: Google's
     APIs answer in JSON and redirect nowhere. With 200 a page would pass for an answer, with 403 for
     a missing right, and with 404 there would seem to be nothing to destroy.
-
-    Raises:
-        requests.ConnectionError: This is one.
     """
     import requests  # noqa: PLC0415 - loaded, where there is an answer
 

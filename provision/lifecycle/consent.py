@@ -175,10 +175,6 @@ def require(  # noqa: PLR0913, PLR0917 - the words of one question
 
     `does`: what the action would do, such as "end 2 jobs"; "" where that was said. `undone`: what
     a no leaves undone, such as "nothing was copied". `other`: what helps beside `--yes`.
-
-    Raises:
-        Declined: Somebody does not agree.
-        SettingsError: Nobody can be asked.
     """
     asked, action = way([stake], terminal=context.console.is_terminal), context.report.action
     if context.agreed or asked is Way.PASSES:

@@ -208,9 +208,6 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
 
     Terraform removes what is in the state. `last`: whether this is the last sweep. Earlier ones
     skip resources that are in use; by the last one nothing is in use any more.
-
-    Raises:
-        ClusterError: Something can't be removed.
     """
     project, api, known = place.project_id, cloud.api, cloud.folder.known()
     owner = Owner.of(project, place.name_prefix, cloud.folder.location.url)

@@ -129,11 +129,7 @@ def remove(
 
 
 def without_state(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) -> int:
-    """Remove what lives under this deployment's names although there is no state.
-
-    Raises:
-        ClusterError: Something can't be removed.
-    """
+    """Remove what lives under this deployment's names although there is no state."""
     has_bucket = cloud.has_bucket()
     if not has_bucket or not _has_been_left(cloud.folder):
         found = _look(context, cloud, kinds)

@@ -108,10 +108,6 @@ class Search(Generic[SpecT]):
         """Go to the next zone or way; after the last one, begin again after a pause.
 
         Each is tried once, however long the moves take.
-
-        Raises:
-            ProvisionError: The error itself, where neither changes anything.
-            StillWaiting: CAPACITY_TIMEOUT is over.
         """
         self._give_up(error)
         while True:
@@ -124,11 +120,7 @@ class Search(Generic[SpecT]):
                 return
 
     def _give_up(self, error: ProvisionError) -> None:
-        """Keep why a zone did not have the machines, and what that rules out.
-
-        Raises:
-            ProvisionError: The error itself, as above.
-        """
+        """Keep why a zone did not have the machines, and what that rules out."""
         spec = self._target.spec
         reach = {refusals.reach(it.code, f"{it.what}\n{it.why}") for it in error.problems}
         if Reach.EVERYWHERE in reach:
@@ -172,11 +164,7 @@ class Search(Generic[SpecT]):
         return True
 
     def _begin_again(self) -> None:
-        """Wait a while, then try all of them again, from the one on where the group is.
-
-        Raises:
-            CapacityError: No zone's refusal may pass by waiting.
-        """
+        """Wait a while, then try all of them again, from the one on where the group is."""
         this_round = self._tries[self._round :]
         problems = [problem for one in this_round for problem in one.problems]
         if not any(it.code is not None and it.code.is_retryable for it in problems):

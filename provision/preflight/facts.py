@@ -82,9 +82,6 @@ def read(api: GoogleApi, project: str, date: str, types: Iterable[dict[str, Any]
 
     `project`: the ID of the project that asks; it only sees the zones that it may use. `types`: the
     machine types with GPUs that it sees.
-
-    Raises:
-        GoogleApiError: Google refuses.
     """
     regions: defaultdict[str, list[str]] = defaultdict(list)
     for zone in api.pages("GET", f"projects/{project}/zones", "items", _PAGE):
@@ -156,10 +153,6 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> str:
 
     `argv`: the program's name, the project's ID, and perhaps another file to write for the
     catalogue's offers; the prices and sizes go beside it.
-
-    Raises:
-        ProvisionError: There are no credentials, Google refuses, or Google is simulated and its
-            answers would become the catalogue's.
     """
     if len(argv) < _FEWEST:
         raise SettingsError(

@@ -67,11 +67,7 @@ class Choice:
 
 
 def check_one(text: str) -> str:
-    """Check the name of one zone, known or not.
-
-    Raises:
-        InvalidValueError: It is none.
-    """
+    """Check the name of one zone, known or not."""
     if text in zones.REGIONS:
         example = zones.ZONES[text][0]
         raise InvalidValueError(
@@ -87,11 +83,7 @@ def check_one(text: str) -> str:
 
 
 def check(text: str) -> str:
-    """Check a ZONE, which may name several zones; returns it without blanks.
-
-    Raises:
-        InvalidValueError: A part of it is no zone, fits none, or is there twice.
-    """
+    """Check a ZONE, which may name several zones; returns it without blanks."""
     parts = parsing.comma_list(text)
     if len(parts) == 1 and text.lower() in ANYWHERE:
         return text.lower()
@@ -120,11 +112,7 @@ def check(text: str) -> str:
 
 
 def check_ways(text: str) -> tuple[Way, ...]:
-    """Read a CAPACITY: ways to get machines, in the order in which they are tried.
-
-    Raises:
-        InvalidValueError: A part of it is none, or is there twice.
-    """
+    """Read a CAPACITY: ways to get machines, in the order in which they are tried."""
     found = _check_words(text.replace("-", "_"))
     if len(set(found)) < len(found):
         raise InvalidValueError("names a way twice", "each way is tried in its turn anyway")

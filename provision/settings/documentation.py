@@ -139,11 +139,7 @@ def exit_code_table() -> str:
 
 
 def renew(text: str) -> str:
-    """Replace what is between the markers of a document.
-
-    Raises:
-        ValueError: It has no pair of markers.
-    """
+    """Replace what is between the markers of a document."""
     found = 0
     for name, made in (("settings", settings_table), ("exit-codes", exit_code_table)):
         begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"

@@ -193,11 +193,7 @@ class Window:
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """The window of a text such as "Sat,Sun 02:00-08:00"; None for `hold`.
-
-        Raises:
-            InvalidValueError: The text is neither, or Google would refuse the window.
-        """
+        """The window of a text such as "Sat,Sun 02:00-08:00"; None for `hold`."""
         if text.lower() == HOLD:
             return None
         found = _FORM.fullmatch(text)

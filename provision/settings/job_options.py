@@ -42,11 +42,7 @@ class JobArray:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """What `FIRST-LAST` means, or that with %MOST behind it.
-
-        Raises:
-            InvalidValueError: It is no such text, or too many.
-        """
+        """What `FIRST-LAST` means, or that with %MOST behind it."""
         found = _ARRAY.fullmatch(text)
         if not found:
             raise InvalidValueError(
@@ -66,11 +62,7 @@ class JobArray:
 
 
 def read(text: str) -> dict[str, str]:
-    """Option -> its value; of one that comes again the last.
-
-    Raises:
-        InvalidValueError: There is another option, or one without a value.
-    """
+    """Option -> its value; of one that comes again the last."""
     try:
         left = deque(shlex.split(text))
     except ValueError:
