@@ -27,26 +27,6 @@ from provision.codes import Code, ExitCode
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = [
-    "Alternatives",
-    "CapacityError",
-    "CheckError",
-    "ClusterError",
-    "Code",
-    "CredentialsError",
-    "Declined",
-    "ExitCode",
-    "Interrupted",
-    "Problem",
-    "ProvisionError",
-    "SettingsError",
-    "StateError",
-    "StillWaiting",
-    "TerraformError",
-    "Unanswered",
-    "assignments",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Alternatives:

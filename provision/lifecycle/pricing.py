@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from provision import words
 from provision.catalogue import prices
+from provision.codes import Code
 from provision.cost import estimate
 from provision.documents.cost import Origin
-from provision.errors import (
-    Alternatives,
-    Code,
-    Problem,
-    ProvisionError,
-    SettingsError,
-    assignments,
-)
+from provision.errors import Alternatives, Problem, ProvisionError, SettingsError, assignments
 from provision.settings.choices import PriceList
 
 if TYPE_CHECKING:

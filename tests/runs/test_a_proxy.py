@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import certifi
 import pytest
 
+from provision.codes import ExitCode
 from provision.endpoints import Service
-from provision.errors import ExitCode
 from rehearsal import session
 from tests.intercepting import Company, Proxy
 from tests.runs.conftest import Rehearsal, Rehearse

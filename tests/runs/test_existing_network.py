@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from dotenv import dotenv_values
 
-from provision.errors import ExitCode
+from provision.codes import ExitCode
 from rehearsal import session
 from rehearsal.cloud import projects
 from rehearsal.cloud.store import Database

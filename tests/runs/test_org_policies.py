@@ -2,7 +2,7 @@
 
 import pytest
 
-from provision.errors import ExitCode
+from provision.codes import ExitCode
 from tests.runs.conftest import Rehearsal, Rehearse
 
 SLOW = pytest.mark.slow(sibling="::test_a_policy_in_force_is_found_before_anything_is_made")

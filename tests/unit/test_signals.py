@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Final
 
 from provision import cli, signals
-from provision.errors import ExitCode
+from provision.codes import ExitCode
 
 ROOT = Path(__file__).parents[2]
 # What a fork would import, every fork would.

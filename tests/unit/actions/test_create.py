@@ -6,7 +6,8 @@ from typing import Any, cast
 import pytest
 
 from provision.actions import create
-from provision.errors import CapacityError, ExitCode, Problem, ProvisionError, TerraformError
+from provision.codes import ExitCode
+from provision.errors import CapacityError, Problem, ProvisionError, TerraformError
 from provision.google.api import GoogleApiError
 from provision.lifecycle import apply
 

@@ -6,15 +6,8 @@ from typing import Any, Never, cast
 import pytest
 
 from provision.actions import destroy as module
-from provision.codes import Code
-from provision.errors import (
-    CapacityError,
-    ExitCode,
-    Problem,
-    ProvisionError,
-    StateError,
-    StillWaiting,
-)
+from provision.codes import Code, ExitCode
+from provision.errors import CapacityError, Problem, ProvisionError, StateError, StillWaiting
 from provision.kinds import registry
 from provision.lifecycle import consent, ownership
 

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from provision.codes import Code
-from provision.errors import CheckError, ExitCode, Problem, SettingsError
+from provision.codes import Code, ExitCode
+from provision.errors import CheckError, Problem, SettingsError
 from provision.files import archive as files
 from provision.files.archive import StoredGzip
 from provision.files.left_out import LeftOut

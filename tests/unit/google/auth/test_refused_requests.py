@@ -3,8 +3,9 @@
 import pytest
 from google.oauth2.credentials import Credentials
 
+from provision.codes import ExitCode
 from provision.endpoints import Service
-from provision.errors import CredentialsError, ExitCode
+from provision.errors import CredentialsError
 from provision.google.http import Rest
 from provision.time.clock import Clock
 from provision.time.stages import Progress

@@ -5,15 +5,9 @@ from typing import Any, cast
 
 import pytest
 
-from provision.codes import Code
+from provision.codes import Code, ExitCode
 from provision.deployment.deployment import ResizeRequestSpec
-from provision.errors import (
-    CapacityError,
-    ClusterError,
-    ExitCode,
-    SettingsError,
-    StillWaiting,
-)
+from provision.errors import CapacityError, ClusterError, SettingsError, StillWaiting
 from provision.google.api import GoogleApi, GoogleApiError
 from provision.google.owner import Owner
 from provision.kinds.vms import flex_start
