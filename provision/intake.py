@@ -149,6 +149,7 @@ def _of_team(read: Reading, fetch: Callable[[str], str]) -> Team:
     if added:
         read.notes.append(
             Problem(
+                code=Code.NOTE,
                 setting=named.name,
                 what=f"sets {', '.join(shown)}",
                 why=f"{named.text}; {rules.ask} about them",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from provision import __version__, words
+from provision.codes import Code
 from provision.documents.events import Milestone
 from provision.documents.status import EndedBy
 from provision.documents.timeline import OnInterrupt, StageName
@@ -109,6 +110,7 @@ class Sender:
         self._has_failed = True
         self._fails(
             Problem(
+                code=Code.NOTE,
                 setting="NOTIFY",
                 what=f"{urlsplit(self._url).hostname} could not be told; the run goes on",
                 why=why,

@@ -157,7 +157,7 @@ def _placeholders(beside: Mapping[str, str]) -> list[Problem]:
     found = [name for name, text in beside.items() if UNKNOWN in text]
     what = f"{UNKNOWN} stands in {words.listed(found)}"
     why = "only the apply tells what is to stand there"
-    return [Problem(what=what, why=why)] if found else []
+    return [Problem(code=Code.NOTE, what=what, why=why)] if found else []
 
 
 def _differences(target: Deployment[Any], *, has_state: bool) -> list[Problem]:
@@ -173,6 +173,7 @@ def _differences(target: Deployment[Any], *, has_state: bool) -> list[Problem]:
     if masked:
         found.append(
             Problem(
+                code=Code.NOTE,
                 what=f"secrets are masked in the folder: {', '.join(masked)}",
                 why=f"it may be passed on, {_DIFFERS}",
                 fix="aiinfra Plan, for the changes that Create would make; Debug --full writes"

@@ -237,6 +237,7 @@ def _judged(
         )
     if code == _CHANGED:
         note = Problem(
+            code=Code.NOTE,
             what=f"{job.name} wrote to some of these files while they were read",
             why="what came of them may be neither what they were nor what they are",
             fix="run the same Fetch again, once the job has written them",
@@ -324,6 +325,7 @@ def _tell(context: Context, came: Unpacked) -> None:
     if came.left_out:
         named = ", ".join(came.left_out[:_SHOWN])
         note = Problem(
+            code=Code.NOTE,
             what=f"{layout.counted(len(came.left_out), 'entry')} not copied: {named}",
             why="links out of the job's folder, pipes, sockets and devices mean nothing here",
         )

@@ -129,6 +129,7 @@ def _worth_a_look(jobs: Jobs, found: Sequence[Job]) -> list[Problem]:
     lost = [_who_brings(it, told) for it, told in waiting if told]
     return lost[:1] + [
         Problem(
+            code=Code.NOTE,
             what=f"Rank 0 of {it.name} has said nothing for {duration(it.silent)}",
             why="it may wait for another rank, or for data; or it prints little",
             fix=f"aiinfra Logs {it.name} --rank all --tail 5 for the others; {jobs.inside(it)}",
@@ -364,6 +365,7 @@ def _tell(context: Context, job: Job, found: Stranded) -> bool:
 def _who_brings(job: Job, found: Stranded) -> Problem:
     """Who can bring machines that were lost."""
     return Problem(
+        code=Code.NOTE,
         what=f"{job.name} waits for machines that were lost: {found.what}",
         why="Google may have some here again, and then it goes on; this action makes none",
         fix=f"aiinfra Run --again {job.name} --create has them come in another zone of ZONE, or in"

@@ -297,6 +297,7 @@ def _worth_knowing(context: Context) -> Iterator[Problem]:
     told = ", ".join(f"--env {name}" for name in context.env if masking.is_telling(name))
     if told:
         yield Problem(
+            code=Code.NOTE,
             what=f"{told} has what looks like a credential",
             why="the job keeps it in the state's bucket, where whoever may read that reads it",
             fix="keep it in Secret Manager, and let the job have it by --secret NAME=SECRET",
@@ -304,6 +305,7 @@ def _worth_knowing(context: Context) -> Iterator[Problem]:
     kept = settings.gcs_mount_list or settings.nfs_fileshare_list or context.mounts
     if context.destroy_after and not kept:
         yield Problem(
+            code=Code.NOTE,
             what="Neither bucket nor share is mounted: what the job writes ends with the cluster",
             why="--destroy-after removes its machines; only the log of rank 0, or a task, is kept",
             fix="--mount my-bucket:/mnt/results, and write there",
@@ -339,6 +341,7 @@ def _require_as_made(context: Context, record: Record) -> None:
     if changed:
         told = "; ".join(f"{it.setting} {it.words}" for it in changed)
         note = Problem(
+            code=Code.NOTE,
             what=f"The cluster is as its last Create made it, and not by these settings: {told}",
             why="Run changes no cluster",
             fix="Plan shows what Create would do",

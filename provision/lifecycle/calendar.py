@@ -11,6 +11,7 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import limits, names, zones
+from provision.codes import Code
 from provision.cost import rates
 from provision.documents import json_object
 from provision.errors import Problem
@@ -108,6 +109,7 @@ def _note(
         usd = rate.usd * pool.size.most * seconds / 3600
         cost = f"for {about}${usd:,.0f} in all, by list price"
     return Problem(
+        code=Code.NOTE,
         setting="MAX_RUN_DURATION",
         what=f"Google sells {pool.size.most} x {pool.machine_type} for that time beforehand"
         f" (calendar mode): in {zone} from {start} to {end}, {cost}",

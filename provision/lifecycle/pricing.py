@@ -235,6 +235,7 @@ def ending(settings: Settings, spec: ClusterSpec, today: dt.date) -> tuple[str, 
         return None
     written, limit = _written(seconds), f"MAX_COST={settings.max_cost:g}"
     note = Problem(
+        code=Code.NOTE,
         setting="MAX_COST",
         what=f"has Google delete each VM {words.duration(float(seconds))} after it came",
         why=f"${cost.most.per_hour:,.2f} per hour by the dated list: the longest that fits {limit}",

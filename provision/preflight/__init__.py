@@ -59,7 +59,7 @@ class CheckResults(Generic[SpecT]):
         if not (self.unmade and passed):
             return [*self.notes]
         made = f"{len(passed)} online checks were made, and passed: {', '.join(passed)}"
-        return [*self.notes, Problem(what=made)]
+        return [*self.notes, Problem(what=made, code=Code.NOTE)]
 
     def of_looking(self) -> Self:
         """These, for a run that makes nothing: what an account that may only look lacks is a note.

@@ -155,6 +155,7 @@ def alone(spec: JobSpec, machines: int) -> list[Problem]:
         if fix and is_alone:
             return [
                 Problem(
+                    code=Code.NOTE,
                     what=f"{program} would train on each of {machines} machines alone",
                     why="as it is called it looks for no other machine: each begins a training of"
                     " its own and ends as if all were well, or waits for the others in vain",
