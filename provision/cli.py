@@ -259,7 +259,6 @@ def _problems(
     environ: Mapping[str, str],
     env_file: Path | None,
 ) -> list[Problem]:
-    """All problems of command line and settings."""
     problems = [*line.problems, *loaded.problems]
     if action in set(Action) and not line.problems:
         # The action may come from the settings, so its options can only be checked now.
@@ -319,7 +318,6 @@ def _file(
     *,
     offline: bool,
 ) -> str:
-    """The text of a file, here or in a bucket."""
     if not where.startswith("gs:"):
         return Path(where).read_text("utf-8")
     if offline:
@@ -478,8 +476,6 @@ def _heading(report: Report, code: ExitCode, exit_code: int) -> str:
 
 
 def _tells(settings: Settings, console: Console, report: Report, *, offline: bool) -> None:
-    """Let whom NOTIFY names be told of milestones."""
-
     def note(told: Problem) -> None:
         report.notes.append(told)
         console.notes([told])

@@ -424,12 +424,10 @@ class _Outlet:
         self.error: OSError | None = None
 
     def write(self, text: str) -> int:
-        """Write a text, if possible."""
         self._attempt(lambda: self._stream.write(text))
         return len(text)
 
     def flush(self) -> None:
-        """Flush the stream, if possible."""
         self._attempt(self._stream.flush)
 
     def _attempt(self, what: Callable[[], object]) -> None:

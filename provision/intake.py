@@ -194,7 +194,6 @@ def _sort_out(
 
 
 def _judge_fields(read: Reading) -> tuple[Settings | None, list[_Found]]:
-    """The settings, or the problems of single values."""
     try:
         return Settings({name: given.text for name, given in read.given.items()}), []
     except ValidationError as error:
@@ -211,7 +210,6 @@ def _giver(name: str, read: Reading) -> str:
 
 
 def _of_error(details: ErrorDetails, read: Reading) -> Problem:
-    """The problem for one validation error."""
     name = str(details["loc"][0])
     given = read.given.get(name)
     if given is None and option_of(name):
@@ -241,7 +239,6 @@ def _of_error(details: ErrorDetails, read: Reading) -> Problem:
 
 
 def _of_option(details: ErrorDetails, given: Given) -> Problem:
-    """The problem of an option in JOB_OPTIONS."""
     name = str(details["loc"][0])
     what, why, fix = _words(details)
     whole = job_options.corrected(given.text, option_of(name), fix or example_of(name))
@@ -275,7 +272,6 @@ def _masked(name: str, raw: str) -> str:
 
 
 def _place(details: ErrorDetails) -> str:
-    """The position of the value in a list, and the value."""
     name, *rest = details["loc"]
     if not rest:
         return ""

@@ -76,7 +76,6 @@ def _trusted_before(environ: MutableMapping[str, str]) -> str:
 
 
 def _certificates(path: str) -> str:
-    """What the file holds."""
     try:
         with Path(path).open(encoding="utf-8") as file:
             text = file.read(limits.CERTIFICATES_BYTES + 1)

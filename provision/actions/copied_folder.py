@@ -66,7 +66,6 @@ def packed(
 
 
 def _told(folder: Path, archive: Archive | None, left_out: LeftOut, to: str) -> Iterator[str]:
-    """What travels, and what stays here."""
     from provision.files.left_out import IGNORE_FILE  # noqa: PLC0415 - as above
 
     if archive is None:

@@ -81,7 +81,6 @@ def _standing(
     target: Deployment[Any],
     agreed: Plan | None,
 ) -> Applied[Any]:
-    """Apply, and wait for the machines."""
     while True:
         made = _applied(context, cloud, kind, target, agreed)
         with phases.during(Phase.STANDING, cloud):

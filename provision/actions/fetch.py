@@ -155,7 +155,6 @@ def _came(
     path: str,
     unpacked: Callable[[IO[bytes]], Unpacked],
 ) -> Unpacked:
-    """What the machine sends, unpacked."""
     name = way.tells[0]
     program = shutil.which(name, path=context.environ.get("PATH", ""))
     line = _LINE.format(folder=shlex.quote(way.folder), path=shlex.quote(path))
@@ -288,7 +287,6 @@ def _is_same(mine: Path, there: Path) -> bool:
 
 
 def _agree(context: Context, destination: Path, others: Sequence[str]) -> None:
-    """Ask before files are overwritten that differ."""
     if not others:
         return
     more = len(others) - _SHOWN
@@ -300,7 +298,6 @@ def _agree(context: Context, destination: Path, others: Sequence[str]) -> None:
 
 
 def _place(draft: Path, came: Unpacked, destination: Path, same: set[str]) -> None:
-    """Move what came to its place."""
     try:
         for name in ("", *came.folders):
             (destination / name).mkdir(parents=True, exist_ok=True)
@@ -321,7 +318,6 @@ def _place(draft: Path, came: Unpacked, destination: Path, same: set[str]) -> No
 
 
 def _tell(context: Context, came: Unpacked) -> None:
-    """Note what did not come."""
     if came.left_out:
         named = ", ".join(came.left_out[:_SHOWN])
         note = Problem(

@@ -299,7 +299,6 @@ def _last(line: str) -> str:
 
 
 def _readers(context: Context, jobs: Jobs, job: Job) -> list[_Reader]:
-    """Those of the ranks that the command line asks for."""
     tail, there = context.settings.log_tail, job.ranks
     if context.settings.log_rank is None:
         return [_Reader(jobs, context.console, it, f"[{it}] ", tail) for it in there]

@@ -46,7 +46,6 @@ def show(context: Context) -> None:
 
 
 def _named(context: Context) -> tuple[str, ...]:
-    """The GPUs that the command line names."""
     text = context.job
     names = offers.gpus_of(text)
     over = [it for it in map(machines.GPUS.__getitem__, names) if it.is_over(context.today)]

@@ -141,7 +141,6 @@ def _page(context: Context, problems: Sequence[Problem]) -> str | None:
 
 
 def _connection(found: Connection | None) -> dict[str, str]:
-    """How to connect, a line each."""
     if found is None:
         return {}
     lines: list[tuple[str, str | None]] = []

@@ -292,7 +292,6 @@ def _setup(context: Context, spec: JobSpec, entries: Collection[str]) -> str:
 
 
 def _worth_knowing(context: Context) -> Iterator[Problem]:
-    """What the job would give away, or lose."""
     settings = context.settings
     told = ", ".join(f"--env {name}" for name in context.env if masking.is_telling(name))
     if told:

@@ -88,7 +88,6 @@ def _online(context: Context, kind: Kind[Any], target: Deployment[Any]) -> None:
 
 
 def _show_cost(context: Context) -> None:
-    """What it costs, unless PRICES=off."""
     from provision.screens import plan  # noqa: PLC0415 - only what passed has a price to show
 
     cost = context.report.cost
@@ -99,7 +98,6 @@ def _show_cost(context: Context) -> None:
 def _unasked(
     context: Context, kind: Kind[Any], target: Deployment[Any], error: CredentialsError
 ) -> None:
-    """Tell what is known without Google."""
     (problem,) = error.problems
     pricing.tell(context, target.spec, pricing.offline(context))
     context.note([*kind.missing(target.spec, context.environ), *context.guesses])
@@ -113,7 +111,6 @@ def _unasked(
 
 
 def _but(context: Context) -> str:
-    """What the online checks have not looked at."""
     from provision.documents.checks import CheckState  # noqa: PLC0415 - of online checks alone
 
     states = context.report.online_checks or {}

@@ -178,7 +178,6 @@ def _needs_value(name: str) -> bool:
 
 
 def _wrong_value(option: Option, value: str, *, tied: bool) -> Problem | None:
-    """What is wrong with an option's value; None for nothing."""
     if option.needs_value and not value:
         return wrong(
             f"{option} needs a {option.metavar}",

@@ -43,7 +43,6 @@ class _About(NamedTuple):
 
 @functools.cache
 def _about() -> Mapping[Action, _About]:
-    """Action -> its help."""
     lines = Path(__file__).with_name("actions.tsv").read_text("utf-8").splitlines()[1:]
     rows = (line.split("\t") for line in lines)
     return {
@@ -120,7 +119,6 @@ def _paragraph(text: str) -> list[str]:
 
 
 def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """A table with two columns, names and descriptions."""
     kept = list(rows)
     column = max(len(name) for name, _ in kept) + 4
     for name, words in kept:

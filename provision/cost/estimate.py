@@ -155,7 +155,6 @@ def _of_pool(kind: PartKind, pool: Pool, count: _Count, prices: Prices) -> Itera
 
 
 def _number(pool: Pool) -> str:
-    """How many machines a pool has, in words."""
     first, most = pool.size.first, pool.size.most
     return f"{most:,}" if first == most else f"{first:,} to {most:,}"
 

@@ -129,7 +129,6 @@ class Meaning:
 
 
 def _meanings() -> Iterator[tuple[str, Meaning]]:
-    """Description without its place -> what it is."""
     ways = Consumption
     for series in (*dict.fromkeys(SERIES.values()), "E2", "N1"):
         kind = "N1 Predefined" if series == "N1" else series
@@ -192,8 +191,6 @@ class NoPricesError(ValueError):
 
 @dataclass(frozen=True)
 class _Value:
-    """What a unit of an item costs in a region."""
-
     usd: Decimal  # USD; of several the highest
     is_disputed: bool = False  # whether SKUs disagree about it
 

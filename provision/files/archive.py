@@ -285,7 +285,6 @@ def _problem(path: Path, what: str, why: str, fix: str) -> Problem:
 
 
 def _shown(name: Path | str) -> str:
-    """A name for a message, with unprintable characters escaped."""
     text = os.fsencode(name).decode("utf-8", "backslashreplace")
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 

@@ -374,7 +374,6 @@ def _is_done(operation: Mapping[str, Any], service: Service) -> bool:
 
 
 def _where(operation: Mapping[str, Any], path: str, service: Service) -> str:
-    """The path of an operation."""
     match service:
         case Service.FILESTORE:
             return str(operation["name"])

@@ -247,7 +247,6 @@ def _impersonating(base: Credentials, account: str, endpoint: str) -> Credential
 
 
 def _prove(made: Credentials, whose: str) -> None:
-    """Get a token."""
     from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415 - 0.2 s
     from google.auth.transport.requests import Request  # noqa: PLC0415 - as above
 
@@ -284,7 +283,6 @@ _LOGIN: Final = ("auth", "application-default", "login", "--no-launch-browser")
 
 
 def _can_log_in(environ: Mapping[str, str]) -> bool:
-    """Whether there is a terminal, and gcloud is installed."""
     return _has_terminal() and _gcloud(environ) is not None
 
 
@@ -412,8 +410,6 @@ RENEW: Final = "renew them with: gcloud auth application-default login"
 
 @dataclass(frozen=True)
 class _Refusal:
-    """One reason why Google does not accept credentials."""
-
     words: re.Pattern[str]  # a pattern that matches Google's message
     what: str  # what is wrong, in one line
     fix: str

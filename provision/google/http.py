@@ -200,7 +200,6 @@ def _quoted(service: Service, path: str) -> str:
 
 
 def _document(answer: Any) -> dict[str, Any]:
-    """The JSON document of a response."""
     try:
         return json_object.read(answer.content)
     except ValueError as error:
@@ -210,7 +209,6 @@ def _document(answer: Any) -> dict[str, Any]:
 
 
 def _failure(answer: Any, url: str) -> Exception:
-    """The exception for a response that is not a success."""
     try:
         error = json_object.read(answer.content)["error"]
         message = str(error["message"])

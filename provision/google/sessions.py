@@ -83,7 +83,6 @@ class _Patience:
             raise OSError("nothing answers, and the run was told to stop")
 
     def heard(self, answer: requests.Response, **_: object) -> None:
-        """An answer has come."""
         if answer.status_code < _FAILURE:
             self._since = None
 

@@ -514,7 +514,6 @@ def doubts(context: Context, record: Record | None, asked: str | None) -> list[P
 
 
 def _jobs(found: Ending) -> Iterator[Problem]:
-    """The jobs that would end, which others may have begun."""
     if found.jobs:
         yield Problem(
             code=Code.APPROVAL_NEEDED,
@@ -525,7 +524,6 @@ def _jobs(found: Ending) -> Iterator[Problem]:
 
 
 def _contradictions(context: Context, record: Record, asked: str | None) -> Iterator[Problem]:
-    """Where the settings say something else than the record."""
     settings = context.settings
     given = settings.model_fields_set
     if "zone" in given and not settings.places.names(record.zone):

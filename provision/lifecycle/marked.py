@@ -84,7 +84,6 @@ def _there(cloud: Cloud, record: Record, row: Resource) -> list[dict[str, Any]]:
 
 
 def _pools(clusters: Iterable[Mapping[str, Any]], record: Record) -> Iterator[Mapping[str, Any]]:
-    """The pools that run jobs."""
     system = names.SYSTEM_POOL.of(record.name_prefix)
     for pool in (pool for one in clusters for pool in one.get("nodePools", ())):
         if pool.get("name") != system:

@@ -82,7 +82,6 @@ def _words(old: Any, new: Any) -> Iterator[str]:
 
 
 def _entries(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    """What changed in a setting with keys and values."""
     for key in {**old, **new}:
         if key not in old:
             yield f"+ {key}={_text(new[key])}" if not _is_long(new[key]) else f"+ {key}"

@@ -166,7 +166,6 @@ def _enough(total: Decimal) -> str:
 
 
 def _written(seconds: int) -> str:
-    """A time as a setting has it."""
     if seconds % _DAY == 0:
         return f"{seconds // _DAY}d"
     return f"{seconds // _HOUR}h" if seconds % _HOUR == 0 else f"{seconds // _MINUTE}m"

@@ -161,7 +161,6 @@ class _Found:
 
 
 def _look(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) -> _Found:
-    """Look for what has this deployment's names or marker."""
     location, place = cloud.folder.location, context.settings
     found = marked.namesakes(cloud.api, place, location)
     owner = ownership.ours(place, location)
@@ -176,7 +175,6 @@ def _look(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) -> _Found:
 
 
 def _remove_found(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]], found: _Found) -> int:
-    """Remove what was found of ours; returns how much it was."""
     location, place = cloud.folder.location, context.settings
     removed, left = 0, found.left
     if found.ours:

@@ -168,7 +168,6 @@ def _made(check: Check, ctx: CheckContext[Any]) -> tuple[list[Finding], GoogleAp
 
 
 def _state(found: Sequence[Finding], error: GoogleApiError | None) -> CheckState:
-    """What became of a check."""
     if any(one.stops for one in found):
         return CheckState.FAILED
     if error is not None:

@@ -243,8 +243,6 @@ class Finding:
 
 
 class _Words(TypedDict, total=False):
-    """The fields of a problem."""
-
     setting: str
     what: Required[str]
     why: str

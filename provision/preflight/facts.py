@@ -107,7 +107,6 @@ def read(api: GoogleApi, project: str, date: str, types: Iterable[dict[str, Any]
 
 
 def _every(api: GoogleApi, project: str, collection: str) -> Iterator[dict[str, Any]]:
-    """What all zones have of a collection."""
     path = f"projects/{project}/aggregated/{collection}"
     for scope in api.pages("GET", path, "items", _PAGE):
         yield from scope.get(collection, [])

@@ -65,7 +65,6 @@ def of_gpus(spec: ClusterSpec, number: int, network: str, cidr: str) -> Firewall
 def _rule(
     spec: ClusterSpec, name: DerivedName, network: str, source: str, purpose: str
 ) -> FirewallRule:
-    """A rule that lets everything in from a range."""
     return FirewallRule(
         name=name.of(spec.name_prefix),
         network=network,

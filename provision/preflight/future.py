@@ -120,7 +120,6 @@ def told(found: Document, short: Problem, whose: str, where: str, *, empty: bool
 
 
 def _meaning(found: Document) -> tuple[Then, str]:
-    """What its state means for a reservation that lacks machines."""
     state = _status(found)
     match Procurement(state) if state in set(Procurement) else Procurement.UNKNOWN:
         case Procurement.PENDING_APPROVAL:

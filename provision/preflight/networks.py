@@ -114,7 +114,6 @@ class _Case:
 
     @property
     def is_abroad(self) -> bool:
-        """Whether it is in a host project."""
         return self.it.project != self.ctx.project
 
     @property
@@ -130,7 +129,6 @@ class _Case:
         )
 
     def granting(self, member: str) -> str:
-        """What lets somebody use the subnetwork."""
         return self.asking("add-iam-policy-binding", f"--member {member}", f"--role {_USER}")
 
     def found(self) -> tuple[dict[str, Any] | None, GoogleApiError | None, str]:

@@ -53,7 +53,6 @@ def listed(needs: Iterable[Mapping[str, str]]) -> list[str]:
 
 
 def _made(spec: ClusterSpec, of_kind: OfKind) -> Iterator[Resource]:
-    """The types of the resources that Terraform creates for this env.list."""
     yield from of_kind.made
     if spec.makes_network:
         yield resources.NETWORK

@@ -108,7 +108,6 @@ def policies(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
 
 
 def _relevant(ctx: CheckContext[ClusterSpec]) -> Iterator[Constraint]:
-    """The constraints on what would be made."""
     if any(pool.external_ip for pool in ctx.spec.pools):
         yield constraints.EXTERNAL_IP
     if _makes_account(ctx):

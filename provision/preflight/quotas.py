@@ -103,8 +103,6 @@ _OF_RESOURCES: Final = {
 
 @dataclass(frozen=True)
 class _Usage:
-    """A quota's limit and usage in a project."""
-
     metric: Metric
     limit: float
     usage: float | None  # None if Google does not report it
@@ -117,8 +115,6 @@ class _Usage:
 
 @dataclass
 class _Need:
-    """How much a deployment needs of one quota."""
-
     now: int = 0
     most: int = 0  # for its largest size
     own: int = 0  # what it uses already
@@ -128,7 +124,6 @@ class _Need:
     twin_most: int = 0  # the part of `most` that may
 
     def add(self, first: int, most: int, twin: Metric | None = None) -> None:
-        """Count more machines."""
         self.now += first
         self.most += most
         if twin is not None:

@@ -47,17 +47,14 @@ class _Asked:
 
     @property
     def setting(self) -> str:
-        """The setting that names it."""
         return "RESERVATION_NAME" if self.pools[0].zone_setting == "ZONE" else "GKE_NODE_POOLS"
 
     @property
     def name(self) -> str:
-        """What to call it."""
         return f"the reservation {self.path.name}"
 
     @property
     def url(self) -> str:
-        """Its path in Google's API."""
         return f"projects/{self.owner}/zones/{self.zone}/reservations/{self.path.name}"
 
     def covers(self, text: str, project: str) -> bool:
@@ -70,7 +67,6 @@ class _Asked:
 
     @property
     def machines(self) -> str:
-        """What the settings ask of it, in words."""
         types = dict.fromkeys(
             pool.machine_type + (f" with {_words(_wanted_gpus(pool))}" if pool.attached else "")
             for pool in self.pools

@@ -90,7 +90,6 @@ def _gpus(it: Machines) -> str:
 
 
 def _got(it: Machines) -> str:
-    """How they are got, in words."""
     words = Mode(it.mode).means.words
     if it.reservation:
         words += f" {it.reservation}"
@@ -177,7 +176,6 @@ def _identity(it: Identity) -> str:
 
 
 def _ends(plan: Plan) -> str:
-    """When machines end automatically."""
     own = [it for it in plan.topology.machines if not it.is_system]
     modes = {Mode(it.mode) for it in own}
     bound = any(mode.means.bound for mode in modes)

@@ -119,7 +119,6 @@ def _command(job: Job, most: int | None = None) -> str:
 
 
 def _tasks(job: Job) -> str:
-    """Which tasks a job has, and which of them failed."""
     if not (its := job.tasks):
         return ""
     most = f", {its.most} at a time" if its.most else ""
@@ -135,7 +134,6 @@ def _tasks(job: Job) -> str:
 
 
 def _counted(job: Job, its: JobTasks) -> str:
-    """How many of a job's tasks are how far."""
     number = len(job.ranks)
     if job.state is JobState.FAILED and its.failed and job.failure:
         first = f", first {job.failure.rank} on {job.failure.machine}" * bool(job.failure.machine)

@@ -164,7 +164,6 @@ def _sections() -> dict[str, list[tuple[str, str, str, str]]]:
 
 
 def _row(name: str) -> tuple[str, str, str, str]:
-    """A setting's name, its default in words, what it does, and an example."""
     about, audience = Settings.model_fields[name], audience_of(name)
     words = "mandatory" if about.is_required() else default_words_of(name)
     kind = f"({audience}) " if audience else ""

@@ -159,7 +159,6 @@ def _holds(folder: StateFolder, lock_id: str) -> bool:
 
 
 def _dead(folder: StateFolder, here: Machine) -> list[str]:
-    """The names of the notes of dead runs."""
     notes = folder.all(_NOTE).items()
     return [_NOTE.at(own) for own, note in notes if note.is_over(here)]
 

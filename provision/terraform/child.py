@@ -191,7 +191,6 @@ class _Forwarded:
             child.send_signal(signal.SIGINT)
 
     def handle(self, signum: int, _frame: object) -> None:
-        """Handle a signal."""
         if self.received is not None:
             # A second interrupt would make Terraform exit at once and lose what it is creating.
             self._say("Still stopping, so that nothing is lost. Please wait.")

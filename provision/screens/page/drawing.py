@@ -66,7 +66,6 @@ class Tiles:
 
     @property
     def _tile(self) -> tuple[int, int]:
-        """Width and height of a tile."""
         rows = max(1, -(-self.gpus // self._columns))
         high = max(rows * _CELL_STEP + 9, self.interfaces * _TICK_STEP + 6)
         return self._columns * _CELL_STEP + 9, high
@@ -150,8 +149,6 @@ class Block:
 
 @dataclass(frozen=True)
 class _Column:
-    """The blocks of one column."""
-
     head: str  # what stands above it
     blocks: tuple[Block, ...]
 
@@ -161,8 +158,6 @@ class _Column:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a block is."""
-
     x: int
     y: int
     width: int
