@@ -253,7 +253,7 @@ def _grants(things: Sequence[Secret | JobMount], account: str) -> str:
         f" --role {_SECRETS_ROLE} {member}"
         if isinstance(it, Secret)
         else f"gcloud storage buckets add-iam-policy-binding gs://{it.bucket} {member}"
-        f" --role {named.role_of(it)}"
+        f" --role {named.role_of(read_only=it.read_only)}"
         for it in things
     )
 

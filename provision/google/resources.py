@@ -128,11 +128,7 @@ class Resource:
 
     @property
     def look(self) -> Look:
-        """How to find one.
-
-        Raises:
-            LookupError: The type has no look-up.
-        """
+        """How to find one of a type that has a look-up."""
         if self.lookup is None:
             raise LookupError(self.type)
         return self.lookup
@@ -338,14 +334,6 @@ BUCKET_ROLE: Final = Resource(
     lookup=None,  # to grant a role again changes nothing
     part_of=SERVICE_ACCOUNT.type,
 )
-_MOUNTS: Final = {False: "roles/storage.objectUser", True: "roles/storage.objectViewer"}
-
-
-def role_of_mounts(*, read_only: bool) -> str:
-    """The role of the machines' account on a bucket that they mount."""
-    return _MOUNTS[read_only]
-
-
 OBJECT: Final = Resource(
     type="google_storage_bucket_object",
     noun="object",

@@ -59,17 +59,13 @@ class Answers:
         """A resource by its path; it is an error if it does not exist."""
         return self._once(("get", service, path), lambda: self._api.get(service, path))
 
-    def listed(self, path: str) -> list[Document]:
-        """The resources of Compute Engine in one place, such as the blocks of a reservation."""
-        return self._pages(path)
-
     def images(self, project: str, query: str) -> list[Document]:
         """The images of a project, deprecated ones too, for which a filter holds."""
-        return self._pages(f"projects/{project}/global/images", filter=query)
+        return self.listed(f"projects/{project}/global/images", filter=query)
 
     def everywhere(self, project: str, collection: str, name: str) -> list[Document]:
         """The resources of that name in all zones of a project."""
-        scopes = self._pages(f"projects/{project}/aggregated/{collection}", filter=f"name={name}")
+        scopes = self.listed(f"projects/{project}/aggregated/{collection}", filter=f"name={name}")
         return [it for scope in scopes for it in scope.get(collection, [])]
 
     def machines_with(
@@ -81,13 +77,13 @@ class Answers:
         make VMs meanwhile, which a list from before would not have.
         """
         path, query = f"projects/{project}/aggregated/instances", f"labels.{label}={value}"
-        scopes = self._pages(path, after=after, filter=query)
+        scopes = self.listed(path, after=after, filter=query)
         return [vm for scope in scopes for vm in scope.get("instances", [])]
 
     def shares(self, project: str) -> list[Document]:
         """The Filestore instances of a project, in all places."""
         path = f"projects/{project}/locations/-/instances"
-        return self._pages(path, key="instances", service=Service.FILESTORE)
+        return self.listed(path, key="instances", service=Service.FILESTORE)
 
     def zones_with(self, project: str, collection: str, name: str) -> set[str]:
         """The zones that offer a resource of that name in a collection such as "machineTypes"."""
@@ -126,7 +122,7 @@ class Answers:
         """The APIs that a project has enabled, such as "compute.googleapis.com"."""
         query = {"filter": "state:ENABLED", "pageSize": _MOST_SERVICES}
         path = f"projects/{project}/services"
-        pages = self._pages(path, key="services", service=Service.SERVICE_USAGE, **query)
+        pages = self.listed(path, key="services", service=Service.SERVICE_USAGE, **query)
         return {service["config"]["name"] for service in pages}
 
     def project_number(self, project: str) -> str:
@@ -139,20 +135,13 @@ class Answers:
 
     def held_permissions(self, project: str, permissions: Sequence[str]) -> Collection[str]:
         """The permissions, out of at most 100, that the caller has on a project."""
-        path = f"projects/{project}:testIamPermissions"
-        return self._held(Service.RESOURCE_MANAGER, path, permissions)
+        return self.held(Service.RESOURCE_MANAGER, f"projects/{project}:", permissions)
 
-    def held_on_account(self, path: str, permissions: Sequence[str]) -> Collection[str]:
-        """The permissions that the caller has on a service account."""
-        return self._held(Service.IAM, f"{path}:testIamPermissions", permissions)
-
-    def held_on(self, path: str, permissions: Sequence[str]) -> Collection[str]:
-        """The permissions that the caller has on a resource of Compute Engine."""
-        return self._held(Service.COMPUTE, f"{path}/testIamPermissions", permissions)
-
-    def policy_of_subnetwork(self, path: str) -> Document:
-        """Who may do what on a subnetwork."""
-        return self.get(Service.COMPUTE, f"{path}/getIamPolicy")
+    def held(self, service: Service, start: str, permissions: Sequence[str]) -> Collection[str]:
+        """Those that the caller has on anything; `start`: its path, and the sign behind that."""
+        body = {"permissions": list(permissions)}
+        answer = self._call("POST", service, f"{start}testIamPermissions", {}, body)
+        return frozenset(answer.get("permissions", ()))
 
     def policy_of_project(self, project: str) -> Document:
         """Who may do what in a project."""
@@ -160,10 +149,6 @@ class Answers:
         return self._call("POST", Service.RESOURCE_MANAGER, path, {}, {})
 
     # -------------------------------------------------------------- requests
-
-    def _held(self, service: Service, path: str, permissions: Sequence[str]) -> Collection[str]:
-        answer = self._call("POST", service, path, {}, {"permissions": list(permissions)})
-        return frozenset(answer.get("permissions", ()))
 
     def _call(
         self,
@@ -178,7 +163,7 @@ class Answers:
             lambda: self._api.call(method, service, path, query, body),
         )
 
-    def _pages(
+    def listed(
         self,
         path: str,
         *,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import accounts, zones
 from provision.codes import Code
-from provision.google import resources
 from provision.google.api import GoogleApiError, Service
 from provision.preflight.check import Effect, Finding, note, refuse, seen
 from provision.preflight.networks import lets
@@ -213,9 +212,9 @@ _CHANGING: Final = frozenset(
 )
 
 
-def role_of(mount: JobMount) -> str:
-    """The role on a bucket that a job's machines need."""
-    return f"{_STORAGE}{'objectViewer' if mount.read_only else 'objectUser'}"
+def role_of(*, read_only: bool) -> str:
+    """The role on a bucket of the machines' account that mounts it."""
+    return f"{_STORAGE}{'objectViewer' if read_only else 'objectUser'}"
 
 
 def closed(answers: Answers, mount: JobMount, account: str) -> tuple[Code, str] | None:
@@ -224,7 +223,7 @@ def closed(answers: Answers, mount: JobMount, account: str) -> tuple[Code, str] 
     if found is None and refused is None:
         return Code.RESOURCE_NOT_FOUND, ""
     policy, unseen = seen(partial(answers.find, Service.STORAGE, f"b/{mount.bucket}/iam"))
-    roles = _CHANGING | ({role_of(mount)} if mount.read_only else set())
+    roles = _CHANGING | {role_of(read_only=mount.read_only)}
     if any(
         lets(one, account, roles) or ("allUsers" in one.get("members", ()) and mount.read_only)
         for one in (policy or {}).get("bindings", [])
@@ -278,7 +277,8 @@ def _access(
     if refused is not None and not _is_granted(ctx, bucket):
         # Nobody grants a role in a policy that they may not read.
         grants[bucket] = BucketGrant.GIVEN
-        yield _of_its_owner(bucket, _role(ctx), refused.message)
+        role = role_of(read_only=ctx.spec.buckets_read_only)
+        yield _of_its_owner(bucket, role, refused.message)
     elif shares_account and not access.get("enabled"):
         grants[bucket] = BucketGrant.GIVEN
         yield _shared(ctx, bucket)
@@ -287,10 +287,6 @@ def _access(
 def _is_granted(ctx: CheckContext[ClusterSpec], bucket: str) -> bool:
     """Whether the state has a role on the bucket, which a change would else take away."""
     return any(it.startswith(f"b/{bucket}/") for it in ctx.in_state)
-
-
-def _role(ctx: CheckContext[ClusterSpec]) -> str:
-    return resources.role_of_mounts(read_only=ctx.spec.buckets_read_only)
 
 
 def _of_its_owner(bucket: str, role: str, why: str) -> Finding:
@@ -310,15 +306,15 @@ def _shared(ctx: CheckContext[ClusterSpec], bucket: str) -> Finding:
     account = ctx.spec.service_account
     if account == "default":
         account = accounts.default(ctx.answers.project_number(ctx.project))
-    member = f"serviceAccount:{account}"
+    member, role = f"serviceAccount:{account}", role_of(read_only=ctx.spec.buckets_read_only)
     policy = ctx.answers.find(Service.STORAGE, f"b/{bucket}/iam") or {}
     is_given = any(
-        binding.get("role") == _role(ctx) and member in binding.get("members", ())
+        binding.get("role") == role and member in binding.get("members", ())
         for binding in policy.get("bindings", ())
     )
     by_hand = (
         f"; or gcloud storage buckets add-iam-policy-binding gs://{bucket} --member {member} --role"
-        f" {_role(ctx)}, which then stays"
+        f" {role}, which then stays"
     )
     return note(
         Code.NOTE,

@@ -314,7 +314,8 @@ def _use_by_caller(case: _Case) -> Iterator[Finding]:
     needed = [_USE]
     if any(it.external_ip for it in case.ctx.spec.pools):
         needed.append("compute.subnetworks.useExternalIp")
-    held, refused = seen(lambda: case.ctx.answers.held_on(case.it.path, needed))
+    answers, on = case.ctx.answers, f"{case.it.path}/"
+    held, refused = seen(lambda: answers.held(Service.COMPUTE, on, needed))
     if refused is not None:
         yield case.unseen("what these credentials may do on the subnetwork", refused)
     elif lacking := sorted(set(needed) - set(held or ())):
@@ -333,7 +334,7 @@ def _use_by_google(case: _Case) -> Iterator[Finding]:
     ctx, host = case.ctx, case.it.project
     number = ctx.answers.project_number(ctx.project)
     policies = [
-        seen(lambda: ctx.answers.policy_of_subnetwork(case.it.path)),
+        seen(lambda: ctx.answers.get(Service.COMPUTE, f"{case.it.path}/getIamPolicy")),
         seen(lambda: ctx.answers.policy_of_project(host)),
     ]
     bindings = [one for policy, _ in policies if policy for one in policy.get("bindings", [])]

@@ -8,6 +8,7 @@ from provision.catalogue import accounts, names
 from provision.catalogue.accounts import reads, role_with
 from provision.codes import Code
 from provision.documents import json_object
+from provision.endpoints import Service
 from provision.google import resources, service_accounts
 from provision.google.service_accounts import Standing
 from provision.preflight.check import Finding, refuse
@@ -174,7 +175,7 @@ def _usable(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             why="machines that act as it get no token of Google's, and so no access to anything",
             fix=instead + account.back(),
         )
-    elif _ACT_AS not in ctx.answers.held_on_account(account.path, [_ACT_AS]):
+    elif _ACT_AS not in ctx.answers.held(Service.IAM, f"{account.path}:", [_ACT_AS]):
         yield refuse(
             Code.PERMISSION_MISSING,
             setting="SERVICE_ACCOUNT",
