@@ -34,7 +34,10 @@ _OPERATION_POLL = 2.0
 
 
 class GoogleApi(Rest):
-    """Google's APIs, except for the state's bucket, which `state.folder` reads alone."""
+    """Google's APIs, except for the state's bucket, which `state.folder` reads alone.
+
+    Every method raises `GoogleApiError` if Google refuses the request.
+    """
 
     @functools.cached_property
     def _projects(self) -> dict[str, dict[str, Any]]:
@@ -130,9 +133,6 @@ class GoogleApi(Rest):
         """Have a group stop a VM, which it then neither starts nor makes again.
 
         Google's yes comes at once, and the VM is off later (compute v1, stopInstances).
-
-        Raises:
-            GoogleApiError: The VM does not run, or these credentials may not do that.
         """
         path = f"projects/{project}/zones/{zone}/instanceGroupManagers/{group}/stopInstances"
         body = {"instances": [f"zones/{zone}/instances/{name}"]}
@@ -168,9 +168,6 @@ class GoogleApi(Rest):
         Whoever else changes it meanwhile loses nothing: Google refuses a request with an older
         fingerprint (412, compute v1, Metadata), and it is made again. `change`: makes of the keys
         and values that there are those that are wanted.
-
-        Raises:
-            GoogleApiError: These credentials may not do that, or the metadata kept changing.
         """
 
         def once() -> None:
@@ -193,20 +190,12 @@ class GoogleApi(Rest):
         return _unless({_NOT_FOUND}, lambda: list(self.pages("GET", path, "items", {})), [])
 
     def cancel_resize_request(self, group: str, name: str) -> None:
-        """Cancel a resize request and wait until that is done.
-
-        Raises:
-            GoogleApiError: It has ended already, or these credentials may not cancel it.
-        """
+        """Cancel a resize request that has not ended, and wait until that is done."""
         path = f"{group}/resizeRequests/{name}/cancel"
         self._finish(self.call("POST", Service.COMPUTE, path, {}), path)
 
     def has_bucket(self, name: str) -> bool:
-        """Whether a bucket exists.
-
-        Raises:
-            GoogleApiError: These credentials may not read it (403).
-        """
+        """Whether a bucket exists."""
         return self.find(Service.STORAGE, f"b/{name}") is not None
 
     def zones_with(self, project: str, collection: str, name: str) -> set[str]:
@@ -272,11 +261,7 @@ class GoogleApi(Rest):
         return [one for one in found if one["status"] != "DONE"]
 
     def delete(self, service: Service, path: str) -> None:
-        """Delete a resource and wait until it is gone; does nothing if it does not exist.
-
-        Raises:
-            GoogleApiError: It is still in use, or these credentials may not delete it.
-        """
+        """Delete a resource and wait until it is gone; does nothing if it does not exist."""
         operation = _unless({_NOT_FOUND}, lambda: self.call("DELETE", service, path, {}), None)
         if operation is not None:
             self._finish(operation, path, service)
@@ -298,11 +283,7 @@ class GoogleApi(Rest):
             raise GoogleApiError(400, json_object.text(failure.get("message")), path)
 
     def revoke(self, project: str, email: str, kept: Collection[str]) -> None:
-        """Revoke a service account's roles on the project, except for those to keep.
-
-        Raises:
-            GoogleApiError: These credentials may not do that, or the policy kept changing.
-        """
+        """Revoke a service account's roles on the project, except for those to keep."""
         path, own = f"projects/{project}", f"serviceAccount:{email}"
 
         def once() -> None:
@@ -322,9 +303,6 @@ class GoogleApi(Rest):
         """Revoke roles on a bucket; does nothing if it is gone or its policy may not be read.
 
         `is_revoked`: whether to remove a member (the second argument) from a binding.
-
-        Raises:
-            GoogleApiError: These credentials may not do that, or the policy kept changing.
         """
         path = f"b/{bucket}/iam"
 

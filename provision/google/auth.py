@@ -163,7 +163,7 @@ def _gcloud_folders(environ: Mapping[str, str]) -> list[Path]:
 
 def _logged_in(environ: Mapping[str, str], *, offers_login: bool) -> Source:
     """Log in interactively; returns the source that this created."""
-    if not offers_login or not _can_log_in(environ):
+    if not (offers_login and _has_terminal() and _gcloud(environ)):
         raise CredentialsError(
             "No Google credentials were found",
             code=Code.NO_CREDENTIALS,
@@ -280,10 +280,6 @@ def _words(error: Exception) -> str:
 
 
 _LOGIN: Final = ("auth", "application-default", "login", "--no-launch-browser")
-
-
-def _can_log_in(environ: Mapping[str, str]) -> bool:
-    return _has_terminal() and _gcloud(environ) is not None
 
 
 def _log_in(environ: Mapping[str, str]) -> None:

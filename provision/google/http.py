@@ -138,11 +138,7 @@ class Rest:
                 raise GoogleApiError(503, "the answer's next page is the page itself", path)
 
     def get(self, service: Service, path: str) -> dict[str, Any]:
-        """A resource by its path.
-
-        Raises:
-            GoogleApiError: It does not exist, or these credentials may not read it.
-        """
+        """A resource by its path; it is an error if it does not exist."""
         return self.call("GET", service, path, {})
 
     def call(
