@@ -9,7 +9,6 @@ file has the syntax of a `.gitignore` and can name more. Where there is none, th
 from __future__ import annotations
 
 import fnmatch
-import functools
 import json
 import re
 from dataclasses import dataclass
@@ -276,11 +275,6 @@ def _match(parts: Sequence[str], names: Sequence[str]) -> bool:
     if not parts or not names:
         return not parts and not names
     if parts[0] != _ANY:
-        return _regex(parts[0]).match(names[0]) is not None and _match(parts[1:], names[1:])
+        return fnmatch.fnmatchcase(names[0], parts[0]) and _match(parts[1:], names[1:])
     # At the end it is whatever is below; elsewhere it may be nothing, too.
     return len(parts) == 1 or any(_match(parts[1:], names[it:]) for it in range(len(names)))
-
-
-@functools.cache
-def _regex(part: str) -> re.Pattern[str]:
-    return re.compile(fnmatch.translate(part))

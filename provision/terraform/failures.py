@@ -88,12 +88,7 @@ def failure(command: str, done: Ended) -> ProvisionError:
         # Several refusals of different kinds have no code in common.
         code=codes.pop() if len(codes) == 1 else Code.TERRAFORM_FAILED,
         why="\n".join(errors) or "\n".join(output.splitlines()[-5:]),
-        fix="\n".join(
-            [
-                *(remedies or ["fix what Terraform names"]),
-                AGAIN,
-            ]
-        ),
+        fix="\n".join([*(remedies or ["fix what Terraform names"]), AGAIN]),
     )
 
 

@@ -11,6 +11,7 @@ is one plan, which is shown and agreed to.
 from __future__ import annotations
 
 import ipaddress
+import operator
 import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
@@ -193,7 +194,9 @@ def _groups(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     moved = {
         _path(change["before"]["self_link"])
         for change in (one["change"] for one in _of_type(changes, resources.TEMPLATE.type))
-        if change.get("after") and _is_elsewhere_now(change["before"], change["after"])
+        if change.get("after")
+        # An interface that both templates have is in two subnetworks.
+        and any(map(operator.ne, _subnetworks(change["before"]), _subnetworks(change["after"])))
     }
     for one in _of_type(changes, resources.GROUP.type):
         if "delete" in one["change"]["actions"]:
@@ -203,12 +206,6 @@ def _groups(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         in_use = set[str]().union(*(used.get(template, set()) for template in templates))
         if leaving & in_use or templates & moved:
             yield one["address"]
-
-
-def _is_elsewhere_now(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Whether an interface that two templates both have is in two subnetworks."""
-    both = zip(_subnetworks(before), _subnetworks(after), strict=False)
-    return any(old != new for old, new in both)
 
 
 def _subnetworks(template: Mapping[str, Any]) -> list[str]:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 UNKNOWN: Final = "KNOWN-AFTER-CREATE"
 """What stands in a planned value for what only the apply tells."""
 
-_POOL = resources.NODE_POOL.type
 _MACHINES: Final = frozenset({resources.GROUP.noun, resources.NODE_POOL.noun})
 _LOST: Final = " are lost"
 _REPLACING: Final = ("disk_size_gb", "disk_type", "machine_type")
@@ -141,7 +140,8 @@ def read(document: Mapping[str, Any]) -> Plan:
         _count(nouns, resource["type"], actions)
         if actions[:1] == ["create"]:
             creations.append(_creation(resource))
-        if _is_tainted_pool(resource):
+        is_tainted = resource.get("action_reason") == "replace_because_tainted"
+        if is_tainted and resource["type"] == resources.NODE_POOL.type:
             tainted_pools.append(_creation(resource))
         else:
             found += _losses(resource)
@@ -243,11 +243,6 @@ def _grants(document: Mapping[str, Any]) -> Iterator[Grant]:
                 role=after["role"],
                 bucket=after.get("bucket"),
             )
-
-
-def _is_tainted_pool(resource: Mapping[str, Any]) -> bool:
-    reason = resource.get("action_reason")
-    return bool(resource["type"] == _POOL and reason == "replace_because_tainted")
 
 
 def _creation(resource: Mapping[str, Any]) -> Creation:
