@@ -21,37 +21,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
-class GpuNetwork(enum.Enum):
-    """The network between the GPUs of several machines, besides the first interface.
+@dataclass(frozen=True, eq=False)
+class _GpuNetwork:
+    label: str
+    vpcs: int  # the number of VPC networks for the GPU interfaces
+    subnets: int  # the number of subnetworks in each of them
+    mtu: int  # their MTU, in bytes
+    nic_type: str  # the type of the interfaces, by its name in the API
+    second_gvnic: bool  # whether the machine has a second gVNIC before the GPU interfaces
+    # the network profile of the VPC networks, without the zone at the beginning of its name; None
+    # for ordinary networks
+    profile: str | None
 
-    `vpcs`: The number of VPC networks for the GPU interfaces. `subnets`: The number of subnetworks
-    in each of them. `mtu`: Their MTU, in bytes. `nic_type`: The type of the interfaces, by its name
-    in the API. `second_gvnic`: Whether the machine has a second gVNIC before the GPU interfaces.
-    `profile`: The network profile of the VPC networks, without the zone at the beginning of its
-    name; None for ordinary networks.
-    """
+
+class GpuNetwork(_GpuNetwork, enum.Enum):
+    """The network between the GPUs of several machines, besides the first interface."""
 
     TCPX = ("tcpx", 4, 1, 8244, "GVNIC", False, None)
     TCPXO = ("tcpxo", 8, 1, 8244, "GVNIC", False, None)
     RDMA = ("rdma", 1, 8, 8896, "MRDMA", True, "vpc-roce")
-
-    def __init__(  # noqa: PLR0913, PLR0917 - one value per column of the table above
-        self,
-        label: str,
-        vpcs: int,
-        subnets: int,
-        mtu: int,
-        nic_type: str,
-        second_gvnic: bool,  # noqa: FBT001 - a column of the table above
-        profile: str | None,
-    ) -> None:
-        self.label = label
-        self.vpcs = vpcs
-        self.subnets = subnets
-        self.mtu = mtu
-        self.nic_type = nic_type
-        self.second_gvnic = second_gvnic
-        self.profile = profile
 
 
 class Consumption(enum.StrEnum):
@@ -161,7 +149,7 @@ class Shape:
     own_doubtful: frozenset[Consumption] = frozenset()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Family:
     """A family of machine types: all facts about it and its sizes."""
 
@@ -322,77 +310,50 @@ The ends of support are those of Compute Engine's release notes of 2026-09-22.
 
 
 def _n1(kind: str, *sizes: int) -> Family:
-    return Family(
-        name=f"n1-{kind}",
-        title="N1",
-        gpu=None,
-        boot_disks=_PD,
-        gpu_network=None,
-        consumption=_USUAL_WAYS,
-        compact=False,
-        shapes=tuple(Shape(suffix=str(size), gpus=None, vcpus=size) for size in sizes),
-    )
+    shapes = tuple(Shape(suffix=str(size), gpus=None, vcpus=size) for size in sizes)
+    return Family(f"n1-{kind}", "N1", None, _PD, None, _USUAL_WAYS, shapes, compact=False)
 
 
-def _family(  # noqa: PLR0913, PLR0917 - each is a fact that a row must say
-    name: str,
-    title: str,
-    gpu: Gpu,
-    boot_disks: tuple[str, ...],
-    gpu_network: GpuNetwork | None,
-    consumption: frozenset[Consumption],
-    sizes: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-    **facts: Any,
-) -> Family:
-    """A row with the sizes that Google told.
+def _of(name: str, **unusual: Mapping[str, Any]) -> tuple[Shape, ...]:
+    """The sizes that Google told of a family.
 
-    `sizes`: field -> the last part of a name -> its value there, where it is not the usual one.
+    `unusual`: field -> the last part of a name -> its value there, where it is not the usual one.
     """
     told = {
         it.removeprefix(f"{name}-"): size for it, size in SIZES.items() if it.startswith(f"{name}-")
     }
-    shapes = tuple(
-        Shape(suffix=suffix, **size, **{it: of[suffix] for it, of in sizes.items() if suffix in of})
-        for suffix, size in told.items()
-    )
-    return Family(
-        name=name,
-        title=title,
-        gpu=gpu,
-        boot_disks=boot_disks,
-        gpu_network=gpu_network,
-        consumption=consumption,
-        shapes=shapes,
-        **facts,
+    return tuple(
+        Shape(suffix=last, **size, **{it: of[last] for it, of in unusual.items() if last in of})
+        for last, size in told.items()
     )
 
 
 ROWS: Final = (
-    _family("g2-standard", "G2", _L4, _PD_SSD, None, _USUAL_WAYS),
-    _family(
+    Family("g2-standard", "G2", _L4, _PD_SSD, None, _USUAL_WAYS, _of("g2-standard")),
+    Family(
         "g4-standard",
         "G4",
         _RTX_PRO_6000,
         _HYPERDISK,
         None,
         _USUAL_WAYS - {Consumption.RESERVATION},
-        {"part": {"6": "1/8", "12": "1/4", "24": "1/2"}},
+        _of("g4-standard", part={"6": "1/8", "12": "1/4", "24": "1/2"}),
         doubtful=frozenset({Consumption.RESERVATION}),
     ),
-    _family("a2-highgpu", "A2 High", _A100, _PD, None, _USUAL_WAYS),
-    _family("a2-megagpu", "A2 Mega", _A100, _PD, None, _USUAL_WAYS),
-    _family("a2-ultragpu", "A2 Ultra", _A100_80GB, _PD, None, _USUAL_WAYS),
-    _family(
+    Family("a2-highgpu", "A2 High", _A100, _PD, None, _USUAL_WAYS, _of("a2-highgpu")),
+    Family("a2-megagpu", "A2 Mega", _A100, _PD, None, _USUAL_WAYS, _of("a2-megagpu")),
+    Family("a2-ultragpu", "A2 Ultra", _A100_80GB, _PD, None, _USUAL_WAYS, _of("a2-ultragpu")),
+    Family(
         "a3-highgpu",
         "A3 High",
         _H100,
         _PD_OR_HYPERDISK,
         GpuNetwork.TCPX,
         _ALL_WAYS,
-        {"own_ways": dict.fromkeys(("1g", "2g", "4g"), _OF_A_PART), "nics": {"8g": 5}},
+        _of("a3-highgpu", own_ways=dict.fromkeys(("1g", "2g", "4g"), _OF_A_PART), nics={"8g": 5}),
         binding=Binding.SOMETIMES,
     ),
-    _family(
+    Family(
         "a3-edgegpu",
         "A3 Edge",
         _H100,
@@ -400,43 +361,44 @@ ROWS: Final = (
         # Its network of GPUs is one that this tool does not set up.
         None,
         frozenset({Consumption.SPOT, Consumption.BOUND}),
+        _of("a3-edgegpu"),
         # Google's table of consumption options has no row for it.
         doubtful=_USUAL_WAYS - {Consumption.SPOT},
         binding=Binding.SOMETIMES,
     ),
-    _family(
+    Family(
         "a3-megagpu",
         "A3 Mega",
         _H100_MEGA,
         _PD_OR_HYPERDISK,
         GpuNetwork.TCPXO,
         _ALL_WAYS,
-        {"nics": {"8g": 9}},
+        _of("a3-megagpu", nics={"8g": 9}),
         binding=Binding.SOMETIMES,
         image_line=images.ACCELERATOR,
     ),
-    _family(
+    Family(
         "a3-ultragpu",
         "A3 Ultra",
         _H200,
         _HYPERDISK,
         GpuNetwork.RDMA,
         _NOT_ON_DEMAND,
-        {"nics": {"8g": 10, "8g-nolssd": 10}},
+        _of("a3-ultragpu", nics={"8g": 10, "8g-nolssd": 10}),
         # It has a price on demand, but no tick for it in the table of consumption options.
         doubtful=frozenset({Consumption.ON_DEMAND, Consumption.RESERVATION}),
         flex_compact=True,
         binding=Binding.ALWAYS,
         image_line=images.ACCELERATOR,
     ),
-    _family(
+    Family(
         "a4-highgpu",
         "A4",
         _B200,
         _HYPERDISK,
         GpuNetwork.RDMA,
         _NOT_ON_DEMAND,
-        {"nics": {"8g": 10}},
+        _of("a4-highgpu", nics={"8g": 10}),
         doubtful=frozenset({Consumption.RESERVATION}),
         flex_compact=True,
         binding=Binding.ALWAYS,
@@ -444,14 +406,14 @@ ROWS: Final = (
         # A fault of B200's firmware interrupts work (Compute Engine's release notes, 2025-12-12).
         reset_days=60,
     ),
-    _family(
+    Family(
         "a4x-highgpu",
         "A4X",
         _GB200,
         _HYPERDISK,
         GpuNetwork.RDMA,
         frozenset({Consumption.BOUND}),
-        {"nics": {"4g": 6}},
+        _of("a4x-highgpu", nics={"4g": 6}),
         binding=Binding.ALWAYS,
         topology="1x72",
         in_topology=18,
@@ -459,7 +421,7 @@ ROWS: Final = (
         image_line=images.ACCELERATOR_ARM,
         local_ssd_gb=3000,
     ),
-    _family(
+    Family(
         "a4x-maxgpu",
         "A4X Max",
         _GB300,
@@ -467,6 +429,7 @@ ROWS: Final = (
         # Its network of GPUs is one that this tool does not set up.
         None,
         frozenset({Consumption.BOUND}),
+        _of("a4x-maxgpu"),
         binding=Binding.ALWAYS,
         topology="1x72",
         in_topology=18,
