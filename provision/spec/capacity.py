@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue.machines import RESERVED, Consumption
 from provision.settings.choices import Way
@@ -70,60 +70,38 @@ class Mode(enum.StrEnum):
         return max(fitting, key=lambda mode: (len(mode.means.asked_by), list(cls).index(mode)))
 
 
-MODES: Final[Mapping[Mode, Meaning]] = {
-    Mode.STANDARD: Meaning(consumption=Consumption.ON_DEMAND, words="on demand", way=Way.ON_DEMAND),
-    Mode.SPOT: Meaning(
-        consumption=Consumption.SPOT,
-        words="Spot",
-        way=Way.SPOT,
-        asked_by=("enable_spot",),
-        preemptible=True,
-    ),
-    Mode.RESERVATION: Meaning(
-        consumption=Consumption.RESERVATION,
-        words="reserved",
-        way=Way.RESERVATION,
-        asked_by=("reservation_name",),
-        reserved=True,
-    ),
-    Mode.RESERVATION_BOUND: Meaning(
-        consumption=Consumption.RESERVATION,
-        words="bound to a reservation",
-        way=Way.RESERVATION,
-        asked_by=("reservation_name",),
-        decided=True,
-        reserved=True,
-        bound=True,
-    ),
-    Mode.FLEX_START: Meaning(
-        consumption=Consumption.FLEX_START,
-        words="flex start",
-        way=Way.FLEX_START,
-        asked_by=("enable_flex_start",),
-        preemptible=True,
-        requested=True,
-        flex_start=True,
-        limited=True,
-    ),
-    Mode.QUEUED: Meaning(
-        consumption=Consumption.FLEX_START,
-        words="queued",
-        asked_by=("enable_queued_provisioning",),
-        preemptible=True,
-        requested=True,
-        queued=True,
-    ),
-    Mode.FLEX_START_QUEUED: Meaning(
-        consumption=Consumption.FLEX_START,
-        words="flex start, queued",
-        asked_by=("enable_flex_start", "enable_queued_provisioning"),
-        preemptible=True,
-        requested=True,
-        flex_start=True,
-        queued=True,
-        limited=True,
-    ),
-}
+# mode, consumption option | words for people | way of CAPACITY | asked by | what else it is
+_ROWS: Final = """
+standard, on-demand | on demand | on_demand | |
+spot, spot | Spot | spot | enable_spot | preemptible
+reservation, reservation | reserved | reservation | reservation_name | reserved
+reservation_bound, reservation | bound to a reservation | reservation | reservation_name |
+    decided reserved bound
+flex_start, flex start | flex start | flex_start | enable_flex_start |
+    preemptible requested flex_start limited
+queued, flex start | queued | | enable_queued_provisioning | preemptible requested queued
+flex_start_queued, flex start | flex start, queued | |
+    enable_flex_start enable_queued_provisioning | preemptible requested flex_start queued limited
+"""
+
+
+def _row(text: str) -> tuple[Mode, Meaning]:
+    which, words, way, asked_by, flags = (it.strip() for it in text.split("|"))
+    mode, _, consumption = which.partition(", ")
+    own: dict[str, Any] = dict.fromkeys(flags.split(), True)
+    means = Meaning(
+        consumption=Consumption(consumption),
+        words=words,
+        way=Way(way) if way else None,
+        asked_by=tuple(asked_by.split()),
+        **own,
+    )
+    return Mode(mode), means
+
+
+MODES: Final[Mapping[Mode, Meaning]] = dict(
+    map(_row, _ROWS.strip().replace("\n    ", " ").splitlines())
+)
 
 PREEMPTIBLE: Final = frozenset(it.way for it in MODES.values() if it.way and it.preemptible)
 """The ways of CAPACITY that use preemptible quota."""
