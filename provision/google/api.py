@@ -238,9 +238,9 @@ class GoogleApi(Rest):
         return [one for one in found if look.is_of(one, owner)]
 
     def unfinished(self, project: str, scope: str) -> list[dict[str, Any]]:
-        """Compute Engine's operations that are not done, in "global", one region or one zone."""
-        path = f"projects/{project}/{scope}/operations"
-        return list(self.pages("GET", path, "items", {"filter": "status != DONE"}))
+        """Compute Engine's operations in "global", a region or a zone; none as above."""
+        path, query = f"projects/{project}/{scope}/operations", {"filter": "status != DONE"}
+        return _unless({_FORBIDDEN}, lambda: list(self.pages("GET", path, "items", query)), [])
 
     def operations_of(
         self, project: str, zone: str, types: Collection[str]

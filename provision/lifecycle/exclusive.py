@@ -16,7 +16,7 @@ from provision.codes import Code
 from provision.documents.timeline import StageName
 from provision.errors import Interrupted, ProvisionError, StateError, Unanswered
 from provision.google import resources
-from provision.google.api import GoogleApiError, Service
+from provision.google.api import Service
 from provision.settings.choices import Action
 from provision.state import history, liveness
 
@@ -35,7 +35,6 @@ _POLL: Final = 5.0
 """Poll interval in seconds of cloud time."""
 _LONGEST: Final = 1200.0
 """Seconds of cloud time after which the run continues anyway, to find out what is wrong."""
-_FORBIDDEN: Final = 403
 _PASSING: Final = {"CREATING": "insert", "DELETING": "delete", "REPAIRING": "repair"}
 """Transitional states of a Filestore instance -> the operation that is running."""
 _COLLECTIONS: Final = frozenset(
@@ -84,13 +83,7 @@ def _unfinished(api: GoogleApi, places: Sequence[Place]) -> list[str]:
 
 
 def _in_scope(api: GoogleApi, prefix: str, project: str, scope: str) -> Iterator[str]:
-    try:
-        operations = api.unfinished(project, scope)
-    except GoogleApiError as error:
-        if error.code != _FORBIDDEN:
-            raise
-        return
-    for operation in operations:
+    for operation in api.unfinished(project, scope):
         collection, name = operation.get("targetLink", "/").split("/")[-2:]
         if collection in _COLLECTIONS and name.startswith(f"{prefix}-"):
             yield f"{operation['operationType']} {name}"

@@ -182,7 +182,6 @@ def _short(
     need: _Need,
     effect: Effect = Effect.STOPS,
 ) -> Finding:
-    where = [] if metric.everywhere else [ctx.spec.region]
     place = "all regions" if metric.everywhere else ctx.spec.region
     enough = need.now if need.now == need.most else f"{need.now} now and up to {need.most}"
     usage = "" if found.usage is None else f", and {found.usage:g} of it is used"

@@ -2,6 +2,7 @@
 
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -105,17 +106,15 @@ def _cluster_operation(target: str) -> dict[str, Any]:
     return {"operationType": "CREATE_NODE_POOL", "targetLink": link}
 
 
-class Refusing:
+class Refusing(GoogleApi):
     def __init__(self, code: int) -> None:
         self.code = code
 
-    def unfinished(self, *_: str) -> list[dict[str, Any]]:
+    def pages(self, *_: object, **__: object) -> Iterator[dict[str, Any]]:
         raise GoogleApiError(self.code, "no", "https://google")
 
-    def listed(self, *_: object) -> list[dict[str, Any]]:
+    def listed(self, *_: object, **__: object) -> list[dict[str, Any]]:
         return []
-
-    cluster_operations = listed
 
 
 def test_after_a_move_what_is_under_way_in_the_old_zone_counts_too() -> None:
