@@ -7,12 +7,13 @@ text around is shown as its escape, such as a visible `\x1b`. Of controls only t
 
 from __future__ import annotations
 
+import difflib
 import re
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
 _NAMED: Final = 20
 
@@ -25,6 +26,12 @@ def duration(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes % 60} min"
     return f"{minutes} min" if minutes else f"{int(seconds)} s"
+
+
+def closest(word: str, known: Iterable[str], alike: float = 0.75) -> str:
+    """What is known and the most similar to a word, by difflib's ratio; "" if nothing is enough."""
+    # No valid name is that long; difflib's time grows with the product of the lengths.
+    return next(iter(difflib.get_close_matches(word[:64], known, n=1, cutoff=alike)), "")
 
 
 def listed(names: Collection[str]) -> str:

@@ -6,12 +6,12 @@ read from the names in `machines`. For a name that is not understood, the online
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import machines
 from provision.catalogue.machines import Consumption
+from provision.words import closest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 USUAL_WITHOUT_GPUS: Final = "n1-standard-8"
 """The machine type to suggest where GPUs are attached, as in examples/n1-t4.env.list."""
 
-_ALIKE: Final = 0.75
 _LONGEST_NAME: Final = 63
 # "8xH100" and "H100x8", as people write it; "H100:8", as SkyPilot and dstack do.
 _COUNTED: Final = re.compile(
@@ -59,7 +58,7 @@ def machine_types(text: str) -> tuple[str, ...]:
         return ()
     same = [it for it in machines.MACHINE_TYPES if _without_gpu(it) == short]
     kin = [it for it in machines.MACHINE_TYPES if _without_gpu(it).startswith(f"{short}-")]
-    close = _closest(name, machines.MACHINE_TYPES)
+    close = closest(name, machines.MACHINE_TYPES)
     return tuple(same or kin or ([close] if close else []))
 
 
@@ -82,9 +81,9 @@ def like(name: str) -> tuple[str, ...]:
     return tuple(typos[:1] or [it for it in known if _without_gpu(it) == name])
 
 
-def accelerator(name: str) -> str | None:
-    """The GPU whose name is the most similar to this one; None if there is none."""
-    return _closest(name, machines.GPUS)
+def accelerator(name: str) -> str:
+    """The GPU whose name is the most similar to this one; "" if there is none."""
+    return closest(name.lower(), machines.GPUS)
 
 
 def _counted(text: str) -> tuple[tuple[Gpu, ...], int | None]:
@@ -143,7 +142,7 @@ def _next_to(name: str, family: Family) -> Iterator[str]:
     """The sizes of a family next to one that it does not have."""
     kin = [f"{family.name}-{shape.suffix}" for shape in family.shapes]
     asked = _SIZE.match(name.removeprefix(f"{family.name}-"))
-    close = _closest(name, kin)
+    close = closest(name.lower(), kin)
     if asked is None or asked[0] in {_size(family, it) for it in kin}:
         yield close or kin[0]
         return
@@ -156,12 +155,6 @@ def _next_to(name: str, family: Family) -> Iterator[str]:
 def _size(family: Family, name: str) -> str:
     found = _SIZE.match(name.removeprefix(f"{family.name}-"))
     return found[0] if found else "0"
-
-
-def _closest(name: str, known: Iterable[str]) -> str | None:
-    # No valid name is that long; difflib's time grows with the product of the lengths.
-    found = difflib.get_close_matches(name.lower()[:_LONGEST_NAME], known, n=1, cutoff=_ALIKE)
-    return found[0] if found else None
 
 
 def _is_typo_of(name: str, known: str) -> bool:

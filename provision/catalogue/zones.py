@@ -8,13 +8,14 @@ a note, and the online check decides.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
+
+from provision.words import closest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -118,9 +119,6 @@ _AI_ZONE: Final = re.compile(r".*-ai\d+[a-z]")
 
 _DIGITS: Final = "0123456789"
 
-# Below this similarity (difflib's ratio) a suggestion would be misleading.
-_ALIKE: Final = 0.75
-
 
 def region_of(zone: str) -> str:
     """The name of the zone's region: the zone without its last part."""
@@ -172,24 +170,17 @@ def turning_ai_zones_on(project: str) -> str:
     )
 
 
-def did_you_mean_zone(name: str) -> str | None:
-    """The known zone with the most similar name; None if none is, or if its region may be new."""
-    if _may_be_new(region_of(name)):
-        return None
-    return _closest(name, (zone for zones in ZONES.values() for zone in zones))
+def did_you_mean_zone(name: str) -> str:
+    """The known zone with the most similar name; "" if none is, or if its region may be new."""
+    every = (zone for zones in ZONES.values() for zone in zones)
+    return "" if _may_be_new(region_of(name)) else closest(name.lower(), every)
 
 
-def did_you_mean_region(name: str) -> str | None:
-    """The known region with the most similar name; None if none is, or if it may be new."""
-    return None if _may_be_new(name) else _closest(name, REGIONS)
+def did_you_mean_region(name: str) -> str:
+    """The known region with the most similar name; "" if none is, or if it may be new."""
+    return "" if _may_be_new(name) else closest(name.lower(), REGIONS)
 
 
 def _may_be_new(region: str) -> bool:
     """Whether an unknown region differs from known ones in its number alone, as us-west8 does."""
     return region not in ZONES and region.rstrip(_DIGITS) in {it.rstrip(_DIGITS) for it in ZONES}
-
-
-def _closest(name: str, known: Iterable[str]) -> str | None:
-    # No valid name is that long; difflib's time grows with the product of the lengths.
-    found = difflib.get_close_matches(name.lower()[:64], known, n=1, cutoff=_ALIKE)
-    return found[0] if found else None

@@ -61,7 +61,7 @@ def _no_zone(ctx: CheckContext[ClusterSpec], setting: str, name: str) -> Finding
         collection, needed = "acceleratorTypes", str(place.gpu_type)
     alike = places.did_you_mean_zone(name)
     if alike and places.region_of(alike) == places.region_of(name):
-        alike = None  # another letter is another zone, not a slip
+        alike = ""  # another letter is another zone, not a slip
     near = _zones_with(ctx, place, collection, needed, places.region_of(alike or name))
     if places.is_ai_zone(name):
         why += "; it shows AI zones to a project only once they are turned on"

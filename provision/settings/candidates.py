@@ -77,7 +77,7 @@ def check_one(text: str) -> str:
         raise InvalidValueError(
             "is not a zone",
             "a region with a letter, such as us-central1-a or us-central1-ai1a",
-            fix=zones.did_you_mean_zone(text) or "",
+            fix=zones.did_you_mean_zone(text),
         )
     return text
 

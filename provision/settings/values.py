@@ -98,7 +98,7 @@ def _name_prefix(text: str) -> str:
 
 def _region(text: str) -> str:
     if not zones.has_region_form(text):
-        known = zones.did_you_mean_region(text) or ""
+        known = zones.did_you_mean_region(text)
         raise InvalidValueError(
             "is not a region",
             f"did you mean {known}?" if known else "such as us-central1 or europe-west4",

@@ -34,12 +34,12 @@ def test_what_has_no_zone_letter_has_no_zone_form(name: str) -> None:
 def test_a_misspelt_place_finds_the_one_that_was_meant() -> None:
     assert places.did_you_mean_zone("us-cental1-a") == "us-central1-a"
     assert places.did_you_mean_region("europe-wst4") == "europe-west4"
-    assert places.did_you_mean_zone("narnia") is None
+    assert places.did_you_mean_zone("narnia") == ""
 
 
 @pytest.mark.parametrize("region", ["us-west8", "us-east7", "europe-west15"])
 def test_a_region_of_another_number_is_a_new_one_and_no_slip(region: str) -> None:
     assert region not in places.REGIONS
     assert places.has_region_form(region)
-    assert places.did_you_mean_region(region) is None
-    assert places.did_you_mean_zone(f"{region}-a") is None
+    assert places.did_you_mean_region(region) == ""
+    assert places.did_you_mean_zone(f"{region}-a") == ""
