@@ -201,9 +201,6 @@ def on_gke(fabric: Fabric, version: str) -> Stack:
     and nobody says that this pair works on later kernels. "It is not a hard requirement to upgrade
     your GKE cluster" for the new pair, so it is the one for versions that nobody knows. `version`:
     the version of the cluster, such as "1.34.1-gke.2037000"; "" if it is not known.
-
-    Raises:
-        KeyError: TCP, which has none.
     """
     stack = STACKS[fabric]
     parts = version.split(".")[:2]
@@ -223,10 +220,7 @@ OF_NETWORK: Final[Mapping[GpuNetwork, Fabric]] = {
 
 
 def of_machine(machine: MachineType | None) -> Fabric | None:
-    """The fabric that a machine type is built for; None if its GPUs have no network of their own.
-
-    `machine`: the machine type; None if the tool does not know it.
-    """
+    """The fabric that a machine type is built for; None if its GPUs have no network of theirs."""
     if machine is None or machine.gpu_network is None:
         return None
     return OF_NETWORK[machine.gpu_network]

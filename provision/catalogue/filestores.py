@@ -76,9 +76,6 @@ Which quota zonal and regional instances use is not known.
 """
 
 
-_REGIONAL: Final = frozenset({Tier.ENTERPRISE, Tier.REGIONAL})
-
-
 def takes_key(tier: Tier) -> bool:
     """Whether shares can have a key of Cloud KMS.
 
@@ -89,7 +86,7 @@ def takes_key(tier: Tier) -> bool:
 
 def is_regional(tier: Tier) -> bool:
     """Whether the tier's instances are in a region; all others are in a zone."""
-    return tier in _REGIONAL
+    return tier in {Tier.ENTERPRISE, Tier.REGIONAL}
 
 
 def takes(tier: Tier, size_gb: int) -> bool:

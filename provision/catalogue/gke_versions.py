@@ -116,11 +116,7 @@ def is_of_its_minor(version: str, other: str) -> bool:
 
 
 def newest(versions: Iterable[str]) -> str:
-    """The newest of some full versions.
-
-    Raises:
-        ValueError: There is none.
-    """
+    """The newest of some full versions."""
     return max(versions, key=_numbers)
 
 

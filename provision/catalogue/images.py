@@ -72,8 +72,6 @@ class System:
     plain: bool = True  # whether the project's images have no driver of NVIDIA's
 
 
-_ROCKY: Final = System(name="Rocky Linux")
-
 PUBLIC_SYSTEMS: Final[Mapping[str, System]] = {
     "almalinux-cloud": System(name="AlmaLinux"),
     "centos-cloud": System(name="CentOS"),
@@ -84,7 +82,7 @@ PUBLIC_SYSTEMS: Final[Mapping[str, System]] = {
     "oracle-linux-cloud": System(name="Oracle Linux"),
     "rhel-cloud": System(name="Red Hat Enterprise Linux"),
     "rocky-linux-accelerator-cloud": System(name="Rocky Linux", plain=False),
-    "rocky-linux-cloud": _ROCKY,
+    "rocky-linux-cloud": System(name="Rocky Linux"),
     "suse-cloud": System(name="SUSE Linux Enterprise"),
     "ubuntu-os-cloud": System(name="Ubuntu", apt=True),
     "windows-cloud": System(name="Windows", runs=False),

@@ -4,7 +4,7 @@
 without tax, contracts, commitments and traffic. Those of Spot change up to once a day: a list is as
 good as its date. Where Google has announced a change, the source says for which month.
 
-An item is named by one of the functions below. What is not in a list is unknown, never free.
+An item is named by one of the forms below. What is not in a list is unknown, never free.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterator, Mapping
 
-    from provision.catalogue.filestores import Tier
 
 FILE: Final = Path(__file__).with_name("prices.json")
 """The list that comes with the program."""
@@ -50,44 +49,22 @@ ADDRESS: Final = "external address"
 """An external address of a VM, per hour."""
 
 
-def machine(name: str) -> str:
-    """A machine type with all that it includes, per hour."""
-    return f"machine {name}"
-
-
-def core(series: str) -> str:
-    """A vCPU of a series whose machines have no price of their own, such as "n1", per hour."""
-    return f"core {series}"
-
-
-def memory(series: str) -> str:
-    """A GiB of memory of such a series, per hour."""
-    return f"memory {series}"
-
-
-def gpu(name: str) -> str:
-    """A GPU that is attached to a machine, per hour."""
-    return f"gpu {name}"
-
-
-def disk(kind: str) -> str:
-    """A GiB of a disk of a type such as "pd-ssd", per month."""
-    return f"disk {kind}"
-
-
-def iops(kind: str) -> str:
-    """An I/O operation per second that a disk of this type has beyond its free ones, per month."""
-    return f"iops {kind}"
-
-
-def throughput(kind: str) -> str:
-    """A MiB per second that a disk of this type has beyond its free ones, per month."""
-    return f"throughput {kind}"
-
-
-def share(tier: Tier) -> str:
-    """A GiB of a Filestore share, per month."""
-    return f"Filestore {tier}"
+machine: Final = "machine {}".format
+"""A machine type with all that it includes, per hour."""
+core: Final = "core {}".format
+"""A vCPU of a series whose machines have no price of their own, such as "n1", per hour."""
+memory: Final = "memory {}".format
+"""A GiB of memory of such a series, per hour."""
+gpu: Final = "gpu {}".format
+"""A GPU that is attached to a machine, per hour."""
+disk: Final = "disk {}".format
+"""A GiB of a disk of a type such as "pd-ssd", per month."""
+iops: Final = "iops {}".format
+"""An I/O operation per second that a disk of this type has beyond its free ones, per month."""
+throughput: Final = "throughput {}".format
+"""A MiB per second that a disk of this type has beyond its free ones, per month."""
+share: Final = "Filestore {}".format
+"""A GiB of a Filestore share of a tier, per month."""
 
 
 @dataclass(frozen=True, kw_only=True)

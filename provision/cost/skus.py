@@ -245,11 +245,6 @@ def read(skus: Iterable[Mapping[str, Any]], day: str) -> Prices:
     )
 
 
-def matters(sku: Mapping[str, Any]) -> bool:
-    """Whether a SKU is something that a cluster consists of."""
-    return bool(_of_sku(sku))
-
-
 def _of_sku(sku: Mapping[str, Any]) -> tuple[Meaning, ...]:
     return meanings(str(sku.get("description", "")))
 
@@ -275,7 +270,8 @@ def _usd(expression: Mapping[str, Any], wanted: str) -> Decimal | None:
 
     What is free up to some amount costs something beyond that: the first price that is not 0.
     """
-    factor = _factor(expression["usageUnit"], wanted)
+    unit = expression["usageUnit"]
+    factor = Decimal(1) if unit == wanted else _FACTORS.get((unit, wanted))
     if factor is None:
         return None
     for tier in expression["tieredRates"]:
@@ -286,11 +282,6 @@ def _usd(expression: Mapping[str, Any], wanted: str) -> Decimal | None:
         if usd > 0:
             return usd * factor
     return None
-
-
-def _factor(unit: str, wanted: str) -> Decimal | None:
-    """What to multiply a price for one unit with, to have that for another; None for nothing."""
-    return Decimal(1) if unit == wanted else _FACTORS.get((unit, wanted))
 
 
 def _machine(one: MachineType, way: Consumption, found: _Found) -> dict[str, _Value]:
@@ -418,4 +409,4 @@ def ask(api: GoogleApi, today: dt.date) -> Prices:
 def _of_service(api: GoogleApi, service: str) -> list[Mapping[str, Any]]:
     """The SKUs of a service that matter; there are tens of thousands of others."""
     pages = api.pages("GET", f"services/{service}/skus", "skus", _PAGE, service=Service.BILLING)
-    return [sku for sku in pages if matters(sku)]
+    return [sku for sku in pages if _of_sku(sku)]
