@@ -82,29 +82,19 @@ def _standing(
     agreed: Plan | None,
 ) -> Applied[Any]:
     while True:
-        made = _applied(context, cloud, kind, target, agreed)
+        try:
+            with phases.during(Phase.MAKING, cloud):
+                made = apply.apply(context, cloud, kind, target, agreed)
+        except TerraformError:
+            # Terraform may not know the reason: Google is asked for it.
+            with phases.aside(context, but=CapacityError):
+                kind.explain(cloud, target)
+            raise
         with phases.during(Phase.STANDING, cloud):
             kind.capacity(context, cloud, made)
         # VMs that could not be requested while a resize request was open are requested now.
         if not made.postponed:
             return made
-
-
-def _applied(
-    context: Context,
-    cloud: Cloud,
-    kind: Kind[Any],
-    target: Deployment[Any],
-    agreed: Plan | None,
-) -> Applied[Any]:
-    """Apply; on failure, ask Google for the reason where Terraform does not know it."""
-    try:
-        with phases.during(Phase.MAKING, cloud):
-            return apply.apply(context, cloud, kind, target, agreed)
-    except TerraformError:
-        with phases.aside(context, but=CapacityError):
-            kind.explain(cloud, target)
-        raise
 
 
 def plan(context: Context) -> bool:

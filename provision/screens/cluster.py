@@ -62,16 +62,17 @@ def zones(topology: Topology) -> list[str]:
 def _machines(topology: Topology, cost: Cost | None) -> Iterator[Row]:
     if len(topology.machines) == 1:
         (group,) = topology.machines
-        text = "   ".join(filter(None, [_number(group), _gpus(group), _got(group)]))
+        machines = f"{how_many(group)} x {group.machine_type}"
+        text = "   ".join(filter(None, [machines, _gpus(group), mode(group)]))
         yield Row("machines", text, _price(cost, PartKind.MACHINES))
         return
     everywhere = zones(topology)
     cells = [
         (
             it.name,
-            _number(it),
+            f"{how_many(it)} x {it.machine_type}",
             _gpus(it),
-            _got(it) + (f", {it.zone}" if len(everywhere) > 1 or it.zone not in everywhere else ""),
+            mode(it) + (f", {it.zone}" if len(everywhere) > 1 or it.zone not in everywhere else ""),
         )
         for it in topology.machines
     ]
@@ -79,21 +80,19 @@ def _machines(topology: Topology, cost: Cost | None) -> Iterator[Row]:
         yield Row("pools" if number == 0 else "", text)
 
 
-def _number(it: Machines) -> str:
-    if it.first == it.most:
-        return f"{it.most:,} x {it.machine_type}"
-    return f"{it.first:,} to {it.most:,} x {it.machine_type}"
+def how_many(pool: Machines) -> str:
+    """The number of a pool's machines: "2", or "0 to 16"."""
+    return f"{pool.first:,}" if pool.first == pool.most else f"{pool.first:,} to {pool.most:,}"
+
+
+def mode(pool: Machines) -> str:
+    """How machines are got, in words."""
+    close = ", close together" if pool.is_compact else ""
+    return " ".join(filter(None, [Mode(pool.mode).means.words, pool.reservation])) + close
 
 
 def _gpus(it: Machines) -> str:
     return f"{it.gpus} x {it.gpu}" if it.gpus and it.gpu else "no GPUs" if not it.is_system else ""
-
-
-def _got(it: Machines) -> str:
-    words = Mode(it.mode).means.words
-    if it.reservation:
-        words += f" {it.reservation}"
-    return words + (", close together" if it.is_compact else "")
 
 
 def _disks(topology: Topology, cost: Cost | None) -> Iterator[Row]:

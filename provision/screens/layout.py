@@ -49,27 +49,24 @@ class Line:
     look: Look = Look.PLAIN  # what it stands out by
 
 
+@dataclass(frozen=True)
 class Row:
-    """A row of a screen: its name, a text that is wrapped, and what stands at its right end.
+    """A row of a screen: its name, a text that is wrapped, and what stands at its right end."""
 
-    `label`: its name; "" for one that continues the row before.
-    """
-
-    def __init__(self, label: str, text: str, right: str = "", look: Look = Look.PLAIN) -> None:
-        self._label = label
-        self._text = text
-        self._right = right
-        self._look = look
+    label: str  # "" for one that continues the row before
+    text: str
+    right: str = ""
+    look: Look = Look.PLAIN
 
     def lines(self, width: int) -> Iterator[Line]:
         """The row, wrapped."""
-        lead = f"  {self._label}".ljust(LABEL + 2)
-        room = width - (len(self._right) + 2 if self._right else 0)
+        lead = f"  {self.label}".ljust(LABEL + 2)
+        room = width - (len(self.right) + 2 if self.right else 0)
         for number, line in enumerate(
-            wrapped(self._text, room, first=lead, rest=" " * len(lead), look=self._look)
+            wrapped(self.text, room, first=lead, rest=" " * len(lead), look=self.look)
         ):
-            if number == 0 and self._right:
-                yield Line(line.text + self._right.rjust(width - len(line.text)), self._look)
+            if number == 0 and self.right:
+                yield Line(line.text + self.right.rjust(width - len(line.text)), self.look)
             else:
                 yield line
 

@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 from provision.documents.timeline import OnInterrupt, StageName, StageState
-from provision.screens import layout
+from provision.screens import amounts, layout
 from provision.screens.layout import Line, Look
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def ended(stage: Stage, width: int) -> list[Line]:
     if stage.name in _QUIET and stage.state is StageState.DONE:
         return []
     mark, look = _MARKS[stage.state]
-    right = _elapsed(stage.seconds)
+    right = amounts.clock(stage.seconds)
     return list(_row(mark, TITLES[stage.name], stage.words or "", right, width, look))
 
 
@@ -95,7 +95,7 @@ def sign_of_life(event: WaitingEvent, width: int) -> list[Line]:
     mark, look = _MARKS[StageState.RUNNING]
     title = TITLES[event.stage] if event.stage else _BETWEEN
     since = (
-        f"goes on for {_elapsed(event.passed)}"
+        f"goes on for {amounts.clock(event.passed)}"
         if event.most is None
         else f"waits {_long(event.passed)} of {_long(event.most)}"
     )
@@ -116,9 +116,9 @@ def live(stages: Sequence[WaitingEvent], width: int) -> list[Line]:
 def _timed(event: WaitingEvent, leaves: str, width: int) -> list[Line]:
     mark, look = _MARKS[StageState.RUNNING]
     title = TITLES[event.stage] if event.stage else _BETWEEN
-    right = _elapsed(event.passed)
+    right = amounts.clock(event.passed)
     if event.most is not None:
-        right += f" of {_elapsed(event.most)}"
+        right += f" of {amounts.clock(event.most)}"
     text = "; ".join(filter(None, [event.words, leaves]))
     return list(_row(mark, title, text, right, width, look))
 
@@ -138,15 +138,7 @@ def _row(  # noqa: PLR0913, PLR0917 - the columns of a row
         yield Line(" " * _LEAD + line, look)
 
 
-def _elapsed(seconds: float) -> str:
-    """A time such as "0:42", or "2:00:00" from an hour on."""
-    whole = int(seconds)
-    minutes, rest = divmod(whole, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
 def _long(seconds: float) -> str:
-    """The same with its hours, as in "0:12:00 of 2:00:00"."""
-    text = _elapsed(seconds)
+    """A time with its hours, as in "0:12:00 of 2:00:00"."""
+    text = amounts.clock(seconds)
     return text if text.count(":") > 1 else f"0:{text.rjust(5, '0')}"

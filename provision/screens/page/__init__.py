@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.documents.plan import Change
-from provision.screens import amounts, layout
+from provision.screens import amounts, cluster, layout
 from provision.screens.page import html, sections
 from provision.screens.page.html import tag, written
 
@@ -104,7 +104,7 @@ def _lead(topology: Topology) -> str:
     first = pools[0]
     more = f" and {layout.counted(len(pools) - 1, 'more pool')}" if len(pools) > 1 else ""
     return (
-        f"{html.how_many(first)} {html.TIMES} {first.machine_type}{more} in {first.zone},"
+        f"{cluster.how_many(first)} {html.TIMES} {first.machine_type}{more} in {first.zone},"
         f" project {topology.project}"
     )
 

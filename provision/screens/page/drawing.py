@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from provision.documents.topology import NetworkRole, Reach, StoreKind
-from provision.screens import layout
+from provision.screens import cluster, layout
 from provision.screens.page import html
 from provision.screens.page.html import tag
 
@@ -190,7 +190,7 @@ def described(topology: Topology) -> str:
     """The drawing in a sentence, for those who do not see it."""
     networks = sum(network.count for network in topology.networks)
     pools = "; ".join(
-        f"{html.how_many(it)} {it.machine_type} in {it.zone}"
+        f"{cluster.how_many(it)} {it.machine_type} in {it.zone}"
         + (f" with {it.gpus} {it.gpu} each" if it.gpus else "")
         for it in topology.machines
     )
@@ -259,12 +259,12 @@ def _pool(pool: Machines) -> Block:
     ending = "" if pool.max_run_seconds is None else f", each ends {html.ends(pool)}"
     lines = [
         f"each: {gpus}, {layout.counted(pool.interfaces, 'interface')}",
-        html.mode(pool) + ending,
+        cluster.mode(pool) + ending,
     ]
     if pool.has_public_address:
         lines.append("a public address each")
     tiles = Tiles(pool.first, pool.most, pool.gpus, pool.interfaces)
-    title = f"{html.how_many(pool)} {html.TIMES} {pool.machine_type}"
+    title = f"{cluster.how_many(pool)} {html.TIMES} {pool.machine_type}"
     return Block(
         "pool system" if pool.is_system else "pool",
         title,

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from provision import words
 from provision.screens import amounts
-from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -138,17 +137,6 @@ def money(usd: Decimal | None) -> str:
 def per_day(amount: Amount) -> str:
     """A sum per day; what there is to know of it stands at the sum per hour."""
     return f"{amounts.usd(amount.per_day)} a day"
-
-
-def how_many(pool: Machines) -> str:
-    """The number of a pool's machines: "2", or "0 to 16"."""
-    return f"{pool.first:,}" if pool.first == pool.most else f"{pool.first:,} to {pool.most:,}"
-
-
-def mode(pool: Machines) -> str:
-    """How machines are got, in words."""
-    close = ", close together" if pool.is_compact else ""
-    return " ".join(filter(None, [Mode(pool.mode).means.words, pool.reservation])) + close
 
 
 def ends(pool: Machines) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.documents.cost import Origin
 from provision.documents.topology import Reach, StoreKind
-from provision.screens import amounts, layout, plan
+from provision.screens import amounts, cluster, layout, plan
 from provision.screens.page import drawing, html
 from provision.screens.page.html import share, table, tag
 from provision.screens.progress import TITLES
@@ -95,11 +95,11 @@ def _networks(it: Topology) -> Iterator[Sequence[str]]:
 def _machines(pool: Machines) -> Sequence[str]:
     return (
         pool.name,
-        f"{html.how_many(pool)} {html.TIMES} {pool.machine_type}",
+        f"{cluster.how_many(pool)} {html.TIMES} {pool.machine_type}",
         f"{pool.gpus} {html.TIMES} {pool.gpu}" if pool.gpus else "none",
         str(pool.interfaces),
         pool.zone,
-        html.mode(pool),
+        cluster.mode(pool),
         html.ends(pool),
     )
 

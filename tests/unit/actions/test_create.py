@@ -29,7 +29,7 @@ def _ends(
     monkeypatch.setattr(apply, "apply", _raising(failed))
     run, kind = SimpleNamespace(note=notes.extend), SimpleNamespace(explain=_raising(explained))
     with pytest.raises(ProvisionError) as caught:
-        create._applied(*cast("Any", (run, CLOUD, kind, None, None)))
+        create._standing(*cast("Any", (run, CLOUD, kind, None, None)))
     return caught.value, notes
 
 
