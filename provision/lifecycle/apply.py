@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic
 
 from provision import __version__, intake, preflight
 from provision.deployment import deployment, workspace
@@ -151,7 +151,7 @@ def plan(
         tool.init()
         desk = Workspace(root, tool, live=False)
         prepared, _ = kind.prepare(cloud, target, desk)
-        found = _planned(context, cloud, kind, prepared, desk)
+        found = _Making(context, cloud, kind, prepared, desk).planned()
         consent.describe_plan(context, cloud, kind, prepared.spec, found)
         older = kind.out_of_date(cloud, target.spec) if backend else ()
         # Here already: nobody should wait for the log to be kept.
@@ -214,13 +214,14 @@ def apply(
             tool.init()
             desk = Workspace(root, tool, live=True)
             prepared, postponed = kind.prepare(cloud, target, desk)
+            making = _Making(context, cloud, kind, prepared, desk)
             try:
-                found = _plan_and_apply(context, cloud, kind, prepared, desk, agreed)
+                found = making.plan_and_apply(agreed)
             except ExistsError:
                 # Google can create a resource and answer with an error. Terraform then tries
                 # again, and finds what it takes for somebody else's.
                 context.console.progress("A resource exists already: looking up whose it is")
-                found = _plan_and_apply(context, cloud, kind, prepared, desk, agreed)
+                found = making.plan_and_apply(agreed)
             outputs = context.report.outputs = cloud.folder.outputs()
             before = cloud.folder.record()
             record = _record(context, before, kind, prepared, version, outputs)
@@ -232,7 +233,7 @@ def apply(
             if context.move:
                 context.move.serial = record.serial
             if follows_killed or found.displaces:
-                _clean(context, cloud, kind, prepared)
+                making.clean()
     deployment.show(context, prepared)
     # A group that was replaced has lost the VMs for which nothing had to be requested.
     return Applied(
@@ -245,55 +246,140 @@ def apply(
     )
 
 
-def _plan_and_apply(  # noqa: PLR0913, PLR0917 - each is a source of its own
-    context: Context,
-    cloud: Cloud,
-    kind: Kind[SpecT],
-    target: Deployment[SpecT],
-    desk: Workspace,
-    agreed: PlanDocument | None,
-    *,
-    tries: int | None = None,
-) -> Plan:
-    """Plan, show the plan, have it agreed to, and apply it.
+@dataclasses.dataclass(frozen=True)
+class _Making(Generic[SpecT]):
+    """A deployment as it is planned and applied in a folder."""
 
-    It is done again where something is in the way that no state tells of, and `tries` times at most
-    where Google does not know everywhere what it has just made; None: if this plan makes that.
-    """
-    found = _planned(context, cloud, kind, target, desk)
-    is_again = agreed is not None or context.report.changes is not None
-    context.report.changes = (context.report.changes or Changes()) + found.counts
-    # Machines of an account that is made again do not act as this one.
-    is_young = _makes(found, resources.SERVICE_ACCOUNT)
-    asks = not _makes(found, resources.GROUP) and (is_young or not (found.change or found.add))
-    older = kind.out_of_date(cloud, target.spec) if asks else ()
-    if is_young and older and not (is_again or context.replace_vms):
-        context.note([plan_document.note_of_older(older)])
-    consent.describe_plan(context, cloud, kind, target.spec, found)
-    if agreed is None or context.report.plan != agreed:
-        consent.show_plan(context, older=len(older), is_again=is_again)
-        if not _goes_on(cloud, target.spec):
-            consent.require_create(context, found, is_again=is_again)
-    try:
-        if found.is_empty:
-            return dataclasses.replace(found, is_newest=not older)
-        desk.tool.apply()
-    except ExistsError:
-        raise
-    except TerraformError as error:
-        if found.displaces and _clean(context, cloud, kind, target):
-            return _plan_and_apply(context, cloud, kind, target, desk, agreed)
-        if tries is None and any(refusals.has_ended(it.why) for it in error.problems):
-            # Between the look at it and its end.
-            kind.prepare(cloud, target, desk)
-            return _plan_and_apply(context, cloud, kind, target, desk, agreed, tries=0)
-        left = tries if tries is not None else _TRIES * is_young
-        if not left or not any(refusals.may_be_late(it.why) for it in error.problems):
+    context: Context
+    cloud: Cloud
+    kind: Kind[SpecT]
+    target: Deployment[SpecT]
+    desk: Workspace
+
+    def plan_and_apply(self, agreed: PlanDocument | None, tries: int | None = None) -> Plan:
+        """Plan, show the plan, have it agreed to, and apply it.
+
+        It is done again where something is in the way that no state tells of, and `tries` times at
+        most where Google does not know everywhere what it has just made; None: if this plan makes
+        that.
+        """
+        found = self.planned()
+        is_again = agreed is not None or self.context.report.changes is not None
+        self.context.report.changes = (self.context.report.changes or Changes()) + found.counts
+        # Machines of an account that is made again do not act as this one.
+        is_young = _makes(found, resources.SERVICE_ACCOUNT)
+        asks = not _makes(found, resources.GROUP) and (is_young or not (found.change or found.add))
+        older = self.kind.out_of_date(self.cloud, self.target.spec) if asks else ()
+        if is_young and older and not (is_again or self.context.replace_vms):
+            self.context.note([plan_document.note_of_older(older)])
+        consent.describe_plan(self.context, self.cloud, self.kind, self.target.spec, found)
+        if agreed is None or self.context.report.plan != agreed:
+            consent.show_plan(self.context, older=len(older), is_again=is_again)
+            if not _goes_on(self.cloud, self.target.spec):
+                consent.require_create(self.context, found, is_again=is_again)
+        try:
+            if found.is_empty:
+                return dataclasses.replace(found, is_newest=not older)
+            self.desk.tool.apply()
+        except ExistsError:
             raise
-        await_account(context.progress, refusals.YOUNG / _TRIES)
-        again = _plan_and_apply(context, cloud, kind, target, desk, agreed, tries=left - 1)
-        return dataclasses.replace(again, creations=found.creations)
-    return found
+        except TerraformError as error:
+            if found.displaces and self.clean():
+                return self.plan_and_apply(agreed)
+            if tries is None and any(refusals.has_ended(it.why) for it in error.problems):
+                # Between the look at it and its end.
+                self.kind.prepare(self.cloud, self.target, self.desk)
+                return self.plan_and_apply(agreed, tries=0)
+            left = tries if tries is not None else _TRIES * is_young
+            if not left or not any(refusals.may_be_late(it.why) for it in error.problems):
+                raise
+            await_account(self.context.progress, refusals.YOUNG / _TRIES)
+            again = self.plan_and_apply(agreed, tries=left - 1)
+            return dataclasses.replace(again, creations=found.creations)
+        return found
+
+    def clean(self) -> int:
+        """Remove networks and the like that a run left beside those in use; returns their number.
+
+        A failure is a note.
+        """
+        with phases.aside(self.context), phases.during(Phase.MAKING, self.cloud):
+            folder = self.cloud.folder
+            record = folder.record()
+            return marked.sweep(
+                self.context,
+                self.cloud,
+                record or self.target.spec,
+                last=False,
+                buckets={folder.location.bucket, *(in_use.buckets(record) if record else ())},
+                rows=resources.WITHOUT_LOSS,
+                held=self.kind.held(self.cloud, self.target.spec),
+            )
+        return 0
+
+    def planned(self) -> Plan:
+        """Plan; again after untainting pools, after leaving what machines hold, after imports."""
+        replaces = _got_otherwise(self.cloud, self.target.spec)
+        desk = dataclasses.replace(self.desk, replaces=replaces)
+        run = dataclasses.replace(self, desk=desk)
+        found = run.of_ours()
+        tainted = [it for it in found.tainted_pools if it.address not in replaces]
+        kept = self.kind.to_untaint(self.cloud, tainted)
+        if kept:
+            words = "it is kept, and Google keeps trying" if desk.live else "Create will keep it"
+            for it in kept:
+                told = f"{it} exists but does not have all its nodes: {words}"
+                self.context.console.progress(told)
+            desk.keep(kept)
+            found = run.of_ours()
+        found, held = run.held(found)
+        return dataclasses.replace(run.adopted(found), held=held)
+
+    def held(self, found: Plan) -> tuple[Plan, tuple[str, ...]]:
+        """The plan, made again if it would take what machines hold; the names of what stays."""
+        kept: tuple[str, ...] = ()
+        unbinds = found.unbinds and not self.context.replace_vms
+        keeping = self.kind.keeping_policy(self.cloud, self.target) if unbinds else None
+        if keeping is not None:
+            bound, instead = keeping
+            kept = in_use.policies(found)
+            self.desk.tell(bound)
+            found = self.of_ours()
+            if any(it.type == resources.GROUP.type for it in found.removals):
+                # It goes for another reason, and takes what it would keep with it.
+                self.desk.tell(self.target)
+                found, kept = self.of_ours(), ()
+            self.context.note([in_use.note_of_policy(it, instead) for it in kept])
+        stays = in_use.take_out_of_state(self.cloud, self.kind, self.target, self.desk, found)
+        if stays:
+            found = self.of_ours()
+        return found, kept + in_use.names_of(stays)
+
+    def of_ours(self) -> Plan:
+        """A plan of what is this deployment's alone."""
+        found = self.desk.plan(self.context.console.progress)
+        ownership.require_ours(found, self.target.spec, self.cloud.folder.location)
+        return found
+
+    def adopted(self, found: Plan) -> Plan:
+        """The plan, made again if it would create what an earlier run has made already."""
+        folder = self.cloud.folder
+        ours = ownership.ours(self.target.spec, folder.location)
+        orphans = ownership.orphans(found.creations, ours, folder.addresses(), self.cloud.api)
+        if not self.desk.live:
+            # An address that is in the state has to be removed from it before an import.
+            orphans = [orphan for orphan in orphans if not orphan.displaces]
+        if not orphans:
+            return found
+        for orphan in orphans:
+            self.context.console.progress(
+                f"{orphan.import_id} exists already: an earlier run was interrupted and left it."
+                " It is imported into the state."
+            )
+        self.desk.tool.forget([orphan.address for orphan in orphans if orphan.displaces])
+        self.desk.adopt({"import": [{"to": it.address, "id": it.import_id} for it in orphans]})
+        displaces = any(orphan.displaces for orphan in orphans)
+        return dataclasses.replace(self.of_ours(), displaces=displaces)
 
 
 def _goes_on(cloud: Cloud, spec: ClusterSpec) -> bool:
@@ -304,83 +390,6 @@ def _goes_on(cloud: Cloud, spec: ClusterSpec) -> bool:
 
 def _makes(found: Plan, row: resources.Resource) -> bool:
     return any(one.type == row.type for one in found.creations)
-
-
-def _clean(context: Context, cloud: Cloud, kind: Kind[SpecT], target: Deployment[SpecT]) -> int:
-    """Remove networks and the like that a run left beside those in use; returns their number.
-
-    A failure is a note.
-    """
-    with phases.aside(context), phases.during(Phase.MAKING, cloud):
-        record = cloud.folder.record()
-        return marked.sweep(
-            context,
-            cloud,
-            record or target.spec,
-            last=False,
-            buckets={cloud.folder.location.bucket, *(in_use.buckets(record) if record else ())},
-            rows=resources.WITHOUT_LOSS,
-            held=kind.held(cloud, target.spec),
-        )
-    return 0
-
-
-def _planned(
-    context: Context,
-    cloud: Cloud,
-    kind: Kind[SpecT],
-    target: Deployment[SpecT],
-    desk: Workspace,
-) -> Plan:
-    """Plan, and again after untainting pools, after leaving what machines hold, after imports."""
-    desk = dataclasses.replace(desk, replaces=_got_otherwise(cloud, target.spec))
-    found = _of_ours(context, cloud, target, desk)
-    tainted = [it for it in found.tainted_pools if it.address not in desk.replaces]
-    kept = kind.to_untaint(cloud, tainted)
-    if kept:
-        words = "it is kept, and Google keeps trying" if desk.live else "Create will keep it"
-        for address in kept:
-            context.console.progress(f"{address} exists but does not have all its nodes: {words}")
-        desk.keep(kept)
-        found = _of_ours(context, cloud, target, desk)
-    found, held = _held(context, cloud, kind, target, desk, found)
-    found = _adopted(context, cloud, target, desk, found)
-    return dataclasses.replace(found, held=held)
-
-
-def _held(  # noqa: PLR0913, PLR0917 - each is a fact of its own
-    context: Context,
-    cloud: Cloud,
-    kind: Kind[SpecT],
-    target: Deployment[SpecT],
-    desk: Workspace,
-    found: Plan,
-) -> tuple[Plan, tuple[str, ...]]:
-    """The plan, made again if it would take what machines hold; the names of what stays."""
-    kept: tuple[str, ...] = ()
-    unbinds = found.unbinds and not context.replace_vms
-    keeping = kind.keeping_policy(cloud, target) if unbinds else None
-    if keeping is not None:
-        bound, instead = keeping
-        kept = in_use.policies(found)
-        desk.tell(bound)
-        found = _of_ours(context, cloud, target, desk)
-        if any(it.type == resources.GROUP.type for it in found.removals):
-            # It goes for another reason, and takes what it would keep with it.
-            desk.tell(target)
-            found, kept = _of_ours(context, cloud, target, desk), ()
-        context.note([in_use.note_of_policy(it, instead) for it in kept])
-    stays = in_use.take_out_of_state(cloud, kind, target, desk, found)
-    if stays:
-        found = _of_ours(context, cloud, target, desk)
-    return found, kept + in_use.names_of(stays)
-
-
-def _of_ours(context: Context, cloud: Cloud, target: Deployment[SpecT], desk: Workspace) -> Plan:
-    """A plan of what is this deployment's alone."""
-    found = desk.plan(context.console.progress)
-    ownership.require_ours(found, target.spec, cloud.folder.location)
-    return found
 
 
 def _got_otherwise(cloud: Cloud, spec: ClusterSpec) -> tuple[str, ...]:
@@ -405,32 +414,6 @@ def _got_otherwise(cloud: Cloud, spec: ClusterSpec) -> tuple[str, ...]:
     return tuple(moved)
 
 
-def _adopted(
-    context: Context,
-    cloud: Cloud,
-    target: Deployment[SpecT],
-    desk: Workspace,
-    found: Plan,
-) -> Plan:
-    """The plan, made again if it would create what an earlier run has made already."""
-    ours = ownership.ours(target.spec, cloud.folder.location)
-    orphans = ownership.orphans(found.creations, ours, cloud.folder.addresses(), cloud.api)
-    if not desk.live:
-        # An address that is in the state has to be removed from it before an import.
-        orphans = [orphan for orphan in orphans if not orphan.displaces]
-    if not orphans:
-        return found
-    for orphan in orphans:
-        context.console.progress(
-            f"{orphan.import_id} exists already: an earlier run was interrupted and left it."
-            " It is imported into the state."
-        )
-    desk.tool.forget([orphan.address for orphan in orphans if orphan.displaces])
-    desk.adopt(ownership.import_blocks(orphans))
-    displaces = any(orphan.displaces for orphan in orphans)
-    return dataclasses.replace(_of_ours(context, cloud, target, desk), displaces=displaces)
-
-
 def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
     context: Context,
     before: Record | None,
@@ -440,7 +423,7 @@ def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
     outputs: Mapping[str, Any],
 ) -> Record:
     """The content of `deployment.json`; `outputs` is {} before the first apply."""
-    spec = target.spec
+    spec, cost = target.spec, context.report.cost
     return Record(
         kind=target.kind,
         cluster_id=target.owner.id,
@@ -456,7 +439,7 @@ def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
         later=before.later if before else {},
         held=before.held if before else (),
         hosts=tuple(sorted({*spec.hosts, *(before.hosts if before else ())})),
-        hourly=_hourly(context),
+        hourly=None if cost is None or cost.most.unknown else str(cost.most.per_hour),
         **kind.recorded(target, outputs),
     )
 
@@ -467,8 +450,3 @@ def _unknown_settings(before: Record | None) -> Mapping[str, Any]:
         return {}
     known = Settings.model_fields
     return {name: value for name, value in before.settings.items() if name.lower() not in known}
-
-
-def _hourly(context: Context) -> str | None:
-    cost = context.report.cost
-    return None if cost is None or cost.most.unknown else str(cost.most.per_hour)

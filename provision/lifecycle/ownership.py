@@ -291,11 +291,6 @@ def orphans(
     ]
 
 
-def import_blocks(orphans: Sequence[Orphan]) -> dict[str, Any]:
-    """Terraform's import blocks for the orphans, as a JSON configuration."""
-    return {"import": [{"to": orphan.address, "id": orphan.import_id} for orphan in orphans]}
-
-
 def _identity(creation: Creation, look: Look, document: Mapping[str, Any]) -> str:
     if creation.type == resources.GROUP.type:
         return look.identity(
