@@ -85,7 +85,6 @@ _OF_WHAT_EXISTS = {
 }
 """Actions that work on an existing deployment -> the settings that matter, whatever the others."""
 
-
 _TOLD = frozenset(
     {Action.BAKE, Action.CREATE, Action.DESTROY, Action.LOGS, Action.RUN, Action.TEST}
 )

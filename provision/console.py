@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 _MOST_LINES = 10
 """The maximum number of lines of a why; the JSON and Terraform's log have all."""
 
-
 _LOOK: Final = 0.5
 """Seconds between two looks for signals while somebody is asked."""
 _HOME: Final = "\x1b[H"

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from provision.settings.reading import Reading
     from provision.spec.rules.team import Team
 
-
 _NOTHING: Final[Mapping[str, str]] = {}
 _DERIVED: Final[Mapping[str, Derived]] = {
     name: about.default_factory

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from provision.documents.topology import BootImage, OwnImage, Topology
     from provision.errors import Problem
 
-
 SCHEMA_VERSION: Final = 1
 """Rises when a key of the document goes or changes its meaning; new keys may come without."""
 

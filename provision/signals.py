@@ -22,7 +22,6 @@ _TOO_LATE: Final = "ignored due to race condition"
 """What Python says of a signal that came just before it was to be ignored (3.10 and later,
 Modules/signalmodule.c)."""
 
-
 _asked: list[float] = []
 
 

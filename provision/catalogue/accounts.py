@@ -79,7 +79,6 @@ _ROLES: Final[Mapping[str, tuple[str, str]]] = {
     "storage.": ("Storage Admin", "roles/storage.admin"),
 }
 
-
 _READS: Final = re.compile(r"\.(?:get|list)[A-Za-z]*$|\.advice\.[A-Za-z]+$")
 
 

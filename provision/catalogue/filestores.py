@@ -63,7 +63,6 @@ TIERS: Final[Mapping[Tier, tuple[Sizes, ...]]] = {
 }
 """Tier -> the ranges of sizes that it supports."""
 
-
 QUOTAS: Final[Mapping[Tier, str]] = {
     Tier.BASIC_HDD: "StandardStorageGbPerRegion",
     Tier.BASIC_SSD: "PremiumStorageGbPerRegion",

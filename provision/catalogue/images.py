@@ -168,7 +168,6 @@ DEEP_LEARNING: Final = Line(
 )
 """The Deep Learning VM images: CUDA, and PyTorch in the system's Python. There are none for Arm."""
 
-
 ACCELERATOR: Final = Line(
     project="ubuntu-os-accelerator-images",
     query='family eq "ubuntu-accelerator-.*-amd64-with-nvidia-[0-9]+"',

@@ -442,7 +442,6 @@ ROWS: Final = (
 )
 """All families that the tool knows, one row each."""
 
-
 CPUS_PER_VM_FAMILY: Final = "CPUS_PER_VM_FAMILY"
 """The quota of vCPUs of newer series, with a limit for each."""
 # Those of which compute v1 lists a quota (discovery document of 2026-11-06, Quota.metric).
@@ -468,7 +467,6 @@ OTHER_SERIES: Final[Mapping[str, Series]] = {
 Some names differ in one letter from those of machines with GPUs: n2-standard-8 is not a typo of
 n1-standard-8.
 """
-
 
 TWO_INTERFACES: Final = frozenset({"g4-standard-384"})
 """Machine types that fill their network by two gVNICs, without a network for GPUs.

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterator, Mapping
 
-
 FILE: Final = Path(__file__).with_name("prices.json")
 """The list that comes with the program."""
 
@@ -47,7 +46,6 @@ NAT_ADDRESS: Final = "nat address"
 """An address that Cloud NAT uses, per hour."""
 ADDRESS: Final = "external address"
 """An external address of a VM, per hour."""
-
 
 machine: Final = "machine {}".format
 """A machine type with all that it includes, per hour."""

@@ -103,7 +103,6 @@ def nearest(places: Iterable[str], region: str) -> list[str]:
 OFFERS: Final = read_offers(FILE.read_text("utf-8"))
 """The lists that come with the program."""
 
-
 ZONES: Final[Mapping[str, tuple[str, ...]]] = {
     region: tuple(f"{region}-{suffix}" for suffix in suffixes)
     for region, suffixes in OFFERS.zones.places.items()

@@ -150,7 +150,6 @@ class Option(enum.StrEnum):
 FORMATS = tuple(str(one) for one in Output)
 """The values of --output."""
 
-
 OF_A_JOB = frozenset(
     {
         *(Option.NAME, Option.NODES, Option.GPUS, Option.ARRAY, Option.TIME),

@@ -12,7 +12,6 @@ from typing import Any, Final, Never
 
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
-
 _MOST: Final = 2**63
 
 

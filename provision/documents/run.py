@@ -28,7 +28,6 @@ else:
     # What the schema says of it.
     Json = Any
 
-
 SettingValues: TypeAlias = Mapping[str, Json]
 """Setting -> its effective value, with secrets masked; null where it has none."""
 

@@ -26,19 +26,8 @@ IGNORE_FILE: Final = ".aiinfraignore"
 
 _USUAL: Final = (
     f"/{IGNORE_FILE}",
-    *(
-        ".git",
-        ".env*",
-        "*.env",
-        "env.list",
-        "*.env.list",
-        "*.pem",
-        "*.key",
-        "*.p12",
-        "*.pfx",
-        "*.ppk",
-        "*.jks",
-    ),
+    *(".git", ".env*", "*.env", "env.list", "*.env.list"),
+    *("*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.jks"),
     *("id_rsa", "id_dsa", "id_ecdsa*", "id_ed25519*", "!*.pub"),
     # Below: where tools keep what they log in with, by their own documentation. Whole folders
     # where all in them is private; of others, such as .docker, the one file.

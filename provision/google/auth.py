@@ -472,7 +472,6 @@ _REFUSALS: Final = (
     ),
 )
 
-
 _UNRENEWABLE: Final = "necessary fields need to refresh"
 """What google-auth says, of its own fields, when Google answers 401 to a bare token."""
 _NOT_RENEWED: Final = "Google does not take it, and there is nothing to renew it with"

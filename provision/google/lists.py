@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from provision.google.resources import Look
     from provision.google.service_accounts import Account
 
-
 _FORBIDDEN: Final = 403
 
 

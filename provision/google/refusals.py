@@ -111,7 +111,6 @@ _REACH: Final[Mapping[Code, Reach]] = {
 _LOCATIONS: Final = "gcp.resourceLocations"
 """The constraint that allows some places and forbids others."""
 
-
 YOUNG: Final = 180.0
 """Seconds of cloud time for which what Google says of a new account may be no more than late.
 

@@ -116,9 +116,9 @@ class Resource:
 
     type: str  # Terraform's name of the type
     noun: str  # what people call one
-    # How to find one that is not in the state. None if that is not needed: creating it again
-    # changes nothing, and it is deleted with what it is `part_of`.
-    lookup: Look | None
+    # How to find one that is not in the state. None if that is not needed: creating it again, such
+    # as a role, changes nothing, and it is deleted with what it is `part_of`.
+    lookup: Look | None = None
     part_of: str = ""  # the type that it is deleted with; "" if it is deleted on its own
     names: tuple[DerivedName, ...] = ()  # the names that this tool gives to resources of the type
     # Collection -> the verbs of its permissions on the project that Terraform and this tool need to
@@ -317,28 +317,20 @@ SERVICE_ACCOUNT: Final = Resource(
 PROJECT_ROLE: Final = Resource(
     type="google_project_iam_member",
     noun="role",
-    lookup=None,  # to grant a role again changes nothing
     part_of=SERVICE_ACCOUNT.type,
     permissions={"resourcemanager.projects": "getIamPolicy setIamPolicy"},
 )
 ACCOUNT_ROLE: Final = Resource(
     type="google_service_account_iam_member",
     noun="role",
-    lookup=None,  # to grant a role again changes nothing
     part_of=SERVICE_ACCOUNT.type,
     permissions={"iam.serviceAccounts": "getIamPolicy setIamPolicy"},
 )
 BUCKET_ROLE: Final = Resource(
-    type="google_storage_bucket_iam_member",
-    noun="role",
-    lookup=None,  # to grant a role again changes nothing
-    part_of=SERVICE_ACCOUNT.type,
+    type="google_storage_bucket_iam_member", noun="role", part_of=SERVICE_ACCOUNT.type
 )
-OBJECT: Final = Resource(
-    type="google_storage_bucket_object",
-    noun="object",
-    lookup=None,  # it is overwritten; Destroy empties the state folder
-)
+# It is overwritten; Destroy empties the state folder.
+OBJECT: Final = Resource(type="google_storage_bucket_object", noun="object")
 
 ALL: Final = (
     CLUSTER,
@@ -371,7 +363,6 @@ SWEPT: Final = tuple(row for row in ALL if row.lookup is not None and not row.pa
 A NAT is deleted with its router; a group's VMs, disks and resize requests with the group; node
 pools, and all that GKE created for them, with their cluster. Filestore instances use their network.
 """
-
 
 _FIRST: Final = (
     CLUSTER,

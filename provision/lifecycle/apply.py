@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from provision.spec.cluster import ClusterSpec
     from provision.terraform.plan import Plan
 
-
 _OF_OFFERS: Final = frozenset({OnlineCheck.ZONE, OnlineCheck.MACHINE_TYPE, OnlineCheck.ACCELERATOR})
 """The checks that answer what dated lists guess."""
 _TRIES: Final = 3

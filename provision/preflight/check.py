@@ -255,11 +255,6 @@ def seen(ask: Callable[[], T]) -> tuple[T | None, GoogleApiError | None]:
         return None, error
 
 
-def last(link: str) -> str:
-    """The last part of a link: the name."""
-    return link.rpartition("/")[2]
-
-
 @dataclass(frozen=True, kw_only=True)
 class CheckContext(Generic[SpecT_co]):
     """What every check gets."""

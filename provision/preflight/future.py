@@ -16,7 +16,7 @@ from provision.catalogue import limits
 from provision.catalogue.machines import Consumption
 from provision.codes import Code
 from provision.documents import json_object
-from provision.preflight.check import last
+from provision.google.resources import last
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from provision.errors import Problem
     from provision.preflight.check import Document
     from provision.spec.pools import Pool
-
 
 SKIP: Final = "SKIP_CHECKS=reservation goes on without this check"
 

@@ -18,8 +18,9 @@ from provision.google import resources
 from provision.google.api import Service
 from provision.google.owner import MARKER
 from provision.google.refusals import QUOTA_PAGE, QUOTA_ROLE
+from provision.google.resources import last
 from provision.preflight import made, zones
-from provision.preflight.check import Effect, Finding, last, note, refuse
+from provision.preflight.check import Effect, Finding, note, refuse
 from provision.spec.capacity import Mode
 from provision.spec.pools import Pool, Size
 

@@ -17,8 +17,9 @@ from provision.documents import json_object
 from provision.errors import Problem
 from provision.google.api import GoogleApiError, Service
 from provision.google.owner import MARKER
+from provision.google.resources import last
 from provision.preflight import future
-from provision.preflight.check import Effect, Finding, last, note, refuse, seen
+from provision.preflight.check import Effect, Finding, note, refuse, seen
 from provision.preflight.future import SKIP, is_over
 from provision.settings.resource_paths import ReservationPath
 from provision.state import reservations as state

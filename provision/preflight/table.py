@@ -71,7 +71,6 @@ SUBNETWORK: Final = Check(
     applies=lambda spec: spec.existing is not None,
 )
 
-
 _FOR_EVERY_RUN: Final[Mapping[str, str]] = {
     "compute.disks": "list",
     "compute.globalOperations": "get list",

@@ -10,7 +10,8 @@ from provision.catalogue import zones as places
 from provision.codes import Code
 from provision.errors import Alternatives
 from provision.google.api import GoogleApiError, Service
-from provision.preflight.check import last, refuse
+from provision.google.resources import last
+from provision.preflight.check import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

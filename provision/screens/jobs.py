@@ -26,7 +26,6 @@ _LOOKS: Final[Mapping[JobState, Look]] = {
     JobState.CANCELLED: Look.FAINT,
 }
 
-
 _SHORT: Final = 32
 """Characters of a command in the list of all jobs."""
 

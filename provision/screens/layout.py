@@ -25,7 +25,6 @@ _COMMANDS: Final = re.compile(
 )
 _QUOTED: Final = re.compile(r"`[^`]+`")
 
-
 LABEL: Final = 11
 """Columns of the names of rows, with the blanks behind them."""
 

@@ -59,7 +59,6 @@ class Orchestrator(enum.StrEnum):
 KIND: Final = "ORCHESTRATOR_TYPE"
 """The setting that asks for one."""
 
-
 _CALLED: Final = {Orchestrator.RAY: "Ray cluster", Orchestrator.SLURM: "Slurm cluster"}
 
 

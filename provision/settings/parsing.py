@@ -37,7 +37,6 @@ _BOOLEANS: Final = {
     **dict.fromkeys(("no", "false", "off", "0"), False),
 }
 
-
 _MOUNT: Final = re.compile(
     r"(?:gs://)?(?P<bucket>[a-z0-9][a-z0-9_-]{1,61}[a-z0-9])/?"
     r"(?::/?(?P<path>[A-Za-z0-9_-]+(?:/[A-Za-z0-9_-]+)*)/?)?"
@@ -46,7 +45,6 @@ _MOUNT: Final = re.compile(
 # No valid value has more; this keeps the time for hostile input linear.
 _MOST_ITEMS: Final = 256
 _MOST_HCL: Final = 32 * 1024
-
 
 _NO_NAMES: Final[Mapping[str, enum.StrEnum]] = {}
 

@@ -13,7 +13,6 @@ from provision.errors import SettingsError
 if TYPE_CHECKING:
     from provision.settings.model import Settings
 
-
 RECORD: Final = "deployment.json"
 """The record of a deployment, in its folder."""
 STATE: Final = "terraform/state/default.tfstate"

@@ -30,7 +30,6 @@ from provision.settings.values import (
 _MADE_BY: Final = "aiinfra-cluster"
 _FORMAT: Final = 1
 
-
 _Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,63}$")]
 _Version = Annotated[str, Field(pattern=r"^[A-Za-z0-9.+~-]{0,64}$")]
 _Path = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:/-]{1,300}$")]

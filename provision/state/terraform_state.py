@@ -13,7 +13,6 @@ from provision.documents import json_object
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-
 _PROVIDER: Final = re.compile(r'provider\["([^"]+)"\]')
 
 

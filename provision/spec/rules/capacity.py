@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from provision.catalogue.machines import MachineType
     from provision.settings.gke import NodePool
 
-
 RULES: Final = Rules()
 
 

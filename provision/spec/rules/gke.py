@@ -16,7 +16,6 @@ from provision.spec.rules.pools import MAKES_POOLS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
 RULES: Final = Rules()
 
 

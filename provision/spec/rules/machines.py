@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from provision.catalogue.machines import MachineType
 
-
 RULES: Final = Rules()
 
 

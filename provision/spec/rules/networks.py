@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from provision.catalogue.machines import MachineType
     from provision.spec.cluster import ClusterSpec
 
-
 RULES: Final = Rules()
 
 _NEEDED: Final = ("network", "subnetwork")

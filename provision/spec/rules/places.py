@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from provision.catalogue.zones import Listing
     from provision.spec.pools import Pool
 
-
 RULES: Final = Rules()
 
 _MOST_PLACES: Final = 12

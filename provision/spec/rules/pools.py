@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from provision.settings.gke import NodePool
     from provision.spec.pools import Pool
 
-
 RULES: Final = Rules()
 
 # A pool's key -> the setting that has it for equal pools.

@@ -15,7 +15,6 @@ from provision.spec.rules.findings import Case, Finding, Rules
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
 RULES: Final = Rules()
 
 _NEED_PROPRIETARY: Final = ", ".join(

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from provision.settings.storage import Mount, Share
 
-
 RULES: Final = Rules()
 
 _SETTINGS: Final = ("gcs_mount_list", "nfs_fileshare_list")
