@@ -43,8 +43,8 @@ _PATIENCE: Final = 5.0
 
 _SOON: Final = 1800.0
 """Seconds before something ends at which that is told."""
-_HOURS: Final = (0.5, 2, 8, 24)
-"""After so many hours a wait is told of, and then daily."""
+_MARKS: Final = (1800.0, 7200.0, 28800.0, *(days * 86400.0 for days in range(1, 60)))
+"""The seconds after which a wait is told of: half an hour, 2 and 8 hours, and then daily."""
 _FOR_GOOD: Final = frozenset({EndedBy.RUN, EndedBy.RESERVATION})
 """What ends machines and does not bring them back."""
 _NO_WAITS: Final = frozenset({OnInterrupt.LEAVES_REST, OnInterrupt.ENDS_TEST})
@@ -185,7 +185,7 @@ def _long(waits: WaitingEvent | None, job: Job | None) -> Iterator[_Due]:
     if waits is None or waits.stage is None or waits.on_interrupt in _NO_WAITS:
         return
     of_job = waits.stage is StageName.JOB
-    passed = max((it for it in _marks() if it <= waits.passed), default=None)
+    passed = max((it for it in _MARKS if it <= waits.passed), default=None)
     if passed is None or (of_job and (job is None or job.attempt)):
         return
     told = f"{TITLES[waits.stage]}: still waits after {words.duration(waits.passed)}"
@@ -195,12 +195,6 @@ def _long(waits: WaitingEvent | None, job: Job | None) -> Iterator[_Due]:
     if of_job and job is not None:
         fix = f"aiinfra Jobs {job.name} shows it; aiinfra Cancel {job.name} gives it up"
     yield Milestone.WAITING, f"{waits.stage} {passed}", f"{told}{most}{news}", fix
-
-
-def _marks() -> Iterator[float]:
-    """Seconds after which a wait is told of."""
-    yield from (it * 3600.0 for it in _HOURS)
-    yield from (days * 86400.0 for days in range(2, 60))
 
 
 def _amounts(job: Job | None) -> Iterator[_Due]:

@@ -226,16 +226,12 @@ def of_machine(machine: MachineType | None) -> Fabric | None:
     return OF_NETWORK[machine.gpu_network]
 
 
-_STRATEGY: Final = ("a3-ultragpu-8g", "a4-highgpu-8g")
+STRATEGY: Final = ("a3-ultragpu-8g", "a4-highgpu-8g")
+"""The machine types for whose pools GKE has GPUDirect RDMA as a strategy.
 
-
-def has_strategy(machine_type: str) -> bool:
-    """Whether GKE has GPUDirect RDMA as a strategy of pools of a machine type.
-
-    "GPUDirect-RDMA on A3 Ultra, and A4 machine types" (container v1, revision 20261027); the names
-    are those of DRANET's page (2026-04-10).
-    """
-    return machine_type in _STRATEGY
+"GPUDirect-RDMA on A3 Ultra, and A4 machine types" (container v1, revision 20261027); the names are
+those of DRANET's page (2026-04-10).
+"""
 
 
 def rdma_interfaces(machine: MachineType | None) -> int:

@@ -142,11 +142,6 @@ BAKE: Final = "-bake"
 """How the prefix of a cluster of one VM ends that is made for an image; VMs know it by that."""
 
 
-def for_calendar(prefix: str) -> str:
-    """What a person may call a reservation that they buy for a cluster with this NAME_PREFIX."""
-    return f"{prefix}-calendar"
-
-
 def for_image(prefix: str) -> str:
     """The NAME_PREFIX of the cluster of one VM that Bake makes, and then destroys."""
     whole = prefix + BAKE
@@ -171,8 +166,5 @@ def node_pool(prefix: str, name: str) -> str:
 
 
 def own_pool(prefix: str, asked: str, known: Collection[str]) -> str | None:
-    """The full name of a node pool that somebody names, in full or as in the settings.
-
-    Returns None if the cluster has no such pool.
-    """
+    """The full name of a node pool of a cluster that somebody names, in full or as in settings."""
     return next((it for it in (asked, node_pool(prefix, asked)) if it in known), None)

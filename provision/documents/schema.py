@@ -111,25 +111,14 @@ def _sentence(words: str) -> str:
 
 def problems_page() -> str:
     """The page docs/reference/problems.md."""
-    problems = [code for code in Code if code.exits]
-    notes = [code for code in Code if not code.exits]
-    return _PAGE.replace("PROBLEMS", _rows(problems)).replace("NOTES", _note_rows(notes))
-
-
-def _rows(codes: list[Code]) -> str:
-    return "\n".join(
-        f"| `{code}` | {code.meaning} | {_exits(code)} | {'yes' if code.is_retryable else 'no'}"
-        f" | {code.remedy} |"
-        for code in codes
-    )
-
-
-def _note_rows(codes: list[Code]) -> str:
-    return "\n".join(f"| `{code}` | {code.meaning} | {code.remedy} |" for code in codes)
-
-
-def _exits(code: Code) -> str:
-    return ", ".join(str(int(number)) for number in sorted(code.exits))
+    problems = [
+        f"| `{it}` | {it.meaning} | {', '.join(str(int(number)) for number in sorted(it.exits))}"
+        f" | {'yes' if it.is_retryable else 'no'} | {it.remedy} |"
+        for it in Code
+        if it.exits
+    ]
+    notes = [f"| `{it}` | {it.meaning} | {it.remedy} |" for it in Code if not it.exits]
+    return _PAGE.replace("PROBLEMS", "\n".join(problems)).replace("NOTES", "\n".join(notes))
 
 
 _PAGE: Final = """\

@@ -10,7 +10,7 @@ import dataclasses
 import datetime as dt
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import limits, names, zones
+from provision.catalogue import limits, zones
 from provision.codes import Code
 from provision.cost import rates
 from provision.documents import json_object
@@ -100,7 +100,7 @@ def _note(
 ) -> Problem:
     zone, start, end = found
     there = dataclasses.replace(pool, zone=zone)
-    name = names.for_calendar(context.settings.name_prefix)
+    name = f"{context.settings.name_prefix}-calendar"
     buy = future.purchase(context.settings.project_id, name, there, start=start, end=end)
     listed = pricing.known(context, cloud)
     cost = "for a price that Google's console shows before it sells"

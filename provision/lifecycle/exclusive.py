@@ -21,7 +21,7 @@ from provision.settings.choices import Action
 from provision.state import history, liveness
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from provision.context import Cloud, Context
@@ -73,13 +73,13 @@ def _unfinished(api: GoogleApi, places: Sequence[Place]) -> list[str]:
     scopes += [f"zones/{zone}" for zone in dict.fromkeys(one.zone for one in places)]
     looked = [(place.project_id, scope) for scope in scopes]
     looked += [(host, "global") for host in {host for one in places for host in one.hosts}]
-    looks: list[Callable[[], Iterator[str]]] = [
-        *(functools.partial(_in_scope, api, place.name_prefix, *one) for one in looked),
-        *(functools.partial(_on_clusters, api, one) for one in regions.values()),
-        functools.partial(_on_shares, api, place),
+    looks: list[Iterator[str]] = [
+        *(_in_scope(api, place.name_prefix, *one) for one in looked),
+        *(_on_clusters(api, one) for one in regions.values()),
+        _on_shares(api, place),
     ]
     with concurrent.futures.ThreadPoolExecutor(len(looks)) as pool:
-        return [one for found in pool.map(lambda look: list(look()), looks) for one in found]
+        return [one for found in pool.map(list, looks) for one in found]
 
 
 def _in_scope(api: GoogleApi, prefix: str, project: str, scope: str) -> Iterator[str]:

@@ -138,7 +138,8 @@ def _beyond_in_all(cost: Cost, spec: ClusterSpec, limit: float, allowed: str) ->
     own = [it for it in spec.pools if it not in spec.system_pools]
     is_settable = not any(it.mode.means.bound or it.mode.means.queued for it in own)
     shorter = f"MAX_RUN_DURATION={_written(fits)}, the longest that fits; or " if fits else ""
-    others = f"fewer or other machines{f', or {_enough(total)}{allowed}' if total else ''}"
+    enough = f", or MAX_COST={total.to_integral_value('ROUND_CEILING')}{allowed}" if total else ""
+    others = f"fewer or other machines{enough}"
     hourly = f"${cost.most.per_hour:,.2f} per hour with all that can come"
     if fits is None:
         hourly += ", too much for the ten minutes that VMs may run at least"
@@ -159,10 +160,6 @@ def _beyond_in_all(cost: Cost, spec: ClusterSpec, limit: float, allowed: str) ->
         alternatives=Alternatives(settings=assignments(shorter) if is_settable else {}),
         code=Code.COST_LIMIT,
     )
-
-
-def _enough(total: Decimal) -> str:
-    return f"MAX_COST={total.to_integral_value('ROUND_CEILING')}"
 
 
 def _written(seconds: int) -> str:

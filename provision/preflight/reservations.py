@@ -84,11 +84,6 @@ class _Asked:
         return note(code, setting=self.setting, what=what, why=why, fix=fix)
 
 
-def is_needed(spec: ClusterSpec) -> bool:
-    """Whether machines come from a reservation."""
-    return any(pool.mode.means.reserved for pool in spec.pools)
-
-
 def reservation(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     """Check every reservation that machines come from, and decide how they come from it."""
     decided: dict[str, Pool] = {}

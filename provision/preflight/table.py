@@ -43,7 +43,7 @@ CHECKS: Final = (
         name=OnlineCheck.RESERVATION,
         find=reservations.reservation,
         of_zone=True,
-        applies=reservations.is_needed,
+        applies=lambda spec: any(pool.mode.means.reserved for pool in spec.pools),
     ),
     Check(name=OnlineCheck.DISK, find=zones.disk, of_zone=True),
     Check(
@@ -172,10 +172,9 @@ def role_as_yaml(spec: ClusterSpec, of_kind: OfKind, *, looks: bool = False) -> 
 
 def _looked_up() -> Iterator[Mapping[str, str]]:
     """Where a run looks for what bears its marker, whatever this env.list makes today."""
-    for row in resources.ALL:
-        if row.lookup is not None and not row.part_of:
-            end = f".{row.look.collection}"
-            yield from ({it: "get list"} for it in row.permissions if it.endswith(end))
+    for row in resources.SWEPT:
+        end = f".{row.look.collection}"
+        yield from ({it: "get list"} for it in row.permissions if it.endswith(end))
 
 
 def _asked(methods: Iterable[str]) -> Iterator[str]:

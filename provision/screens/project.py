@@ -50,7 +50,10 @@ def made(found: Sequence[OwnImage], width: int) -> Iterator[Line]:
         yield from layout.wrapped(title, width, rest="    ", look=Look.GOOD)
         yield from Row("use it", f"IMAGE_PROJECT={one.project}").lines(width)
         yield from Row("", f"IMAGE_NAME={one.name}").lines(width)
-        yield from Row("it has", _contents(one)).lines(width)
+        driver = f"with NVIDIA's driver {one.driver}, " if one.driver else ""
+        made_from = f"what start-up installs on {one.made_from}"
+        has = f"{made_from}, {driver}for disks from {one.disk_gb:,} GB"
+        yield from Row("it has", has).lines(width)
         yield from Row("it costs", f"{_stored(one)}, {_PRICE}").lines(width)
         delete = f"gcloud compute images delete {one.name} --project {one.project}"
         yield from Row("delete it", delete).lines(width)
@@ -69,11 +72,6 @@ def listed(found: Sequence[OwnImage], width: int) -> Iterator[Line]:
 def _cells(one: OwnImage) -> tuple[str, ...]:
     state = "" if one.state == "READY" else one.state.lower()
     return one.name, f"since {one.made[:10]}", _stored(one), one.made_from, state
-
-
-def _contents(one: OwnImage) -> str:
-    driver = f"with NVIDIA's driver {one.driver}, " if one.driver else ""
-    return f"what start-up installs on {one.made_from}, {driver}for disks from {one.disk_gb:,} GB"
 
 
 def _stored(one: OwnImage) -> str:

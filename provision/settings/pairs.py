@@ -37,7 +37,11 @@ _KIB: Final = 1024
 
 def _metadata(values: Mapping[str, str]) -> None:
     for key in values:
-        instead = _instead_of(key.lower())
+        instead = RESERVED_METADATA.get(key.lower())
+        if key.lower().startswith(OWN_METADATA):
+            instead = (
+                f"choose another name: keys with the prefix {OWN_METADATA} configure the start-up"
+            )
         if instead:
             raise InvalidValueError(
                 f"has the key {shorten(key)}, which this tool uses itself", instead
@@ -58,13 +62,6 @@ def _metadata(values: Mapping[str, str]) -> None:
             " needs the rest; put what is long into a file, and copy its folder to the VMs with"
             " --copy",
         )
-
-
-def _instead_of(key: str) -> str:
-    """What to use instead of a key that the tool itself uses; "" for any other key."""
-    if key.startswith(OWN_METADATA):
-        return f"choose another name: keys with the prefix {OWN_METADATA} configure the start-up"
-    return RESERVED_METADATA.get(key, "")
 
 
 CLUSTER_LABEL: Final = "aiinfra-cluster"
@@ -120,17 +117,12 @@ def _is_label(text: str) -> bool:
 
 def _environment(values: Mapping[str, str]) -> None:
     for name, value in values.items():
-        if not is_variable(name):
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise InvalidValueError(
                 f"has the name {shorten(name)}", "letters, digits and _, and no digit first"
             )
         if "\0" in value or not parsing.is_utf8(value):
             raise InvalidValueError("has a value that is no text", "text in UTF-8")
-
-
-def is_variable(name: str) -> bool:
-    """Whether a text can be the name of an environment variable."""
-    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is not None
 
 
 def _frozen(

@@ -228,18 +228,13 @@ def _text_of(env_file: Path, reading: Reading) -> str:
     if "\0" in text:
         raise ValueError("it is not a text file")
     if is_wide:
-        reading.notes.append(_note("", *_of_utf16(env_file)))
+        # PowerShell 5 writes such files by > and Out-File.
+        name = env_file.name
+        what = f"{name} is UTF-16, as PowerShell's > writes it; it was read as that"
+        fix = f"in PowerShell: (Get-Content {name}) | Set-Content -Encoding utf8 {name}"
+        others = "docker run --env-file and other tools can't read it"
+        reading.notes.append(_note("", what, others, fix))
     return text
-
-
-def _of_utf16(env_file: Path) -> tuple[str, str, str]:
-    """What to know of a file that PowerShell 5 has written by > or Out-File."""
-    name = env_file.name
-    return (
-        f"{name} is UTF-16, as PowerShell's > writes it; it was read as that",
-        "docker run --env-file and other tools can't read it",
-        f"in PowerShell: (Get-Content {name}) | Set-Content -Encoding utf8 {name}",
-    )
 
 
 def _unreadable(env_file: Path, error: OSError | ValueError) -> Problem:

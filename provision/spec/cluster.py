@@ -380,13 +380,9 @@ class GkeSpec(ClusterSpec):
         return next(iter(self.network_kinds), "")
 
 
-def _stop_notice(run: int | None) -> int | None:
-    """A tenth of the run: large models take minutes to save, short runs have none to give away."""
-    return None if run is None else max(120, min(600, run // 10))
-
-
 def vms(settings: Settings) -> VmSpec:
     """Make the specification of a group of VMs."""
+    run = settings.max_run_duration
     return VmSpec(
         **_common(settings),
         group=pools.group(settings),
@@ -395,7 +391,8 @@ def vms(settings: Settings) -> VmSpec:
         image=_image(settings),
         command=settings.startup_command,
         restart=settings.startup_restart,
-        stop_notice=_stop_notice(settings.max_run_duration),
+        # A tenth: large models take minutes to save, short runs have none to give away.
+        stop_notice=None if run is None else max(120, min(600, run // 10)),
         files_destination=settings.vm_localfile_dest_path,
         node_ssh=settings.enable_node_ssh,
         idle_seconds=settings.idle_timeout,

@@ -38,8 +38,9 @@ class Outbound:
     @classmethod
     def of(cls, settings: Settings) -> Self:
         """What the settings ask for."""
+        of_here = urlsplit(settings.https_proxy or "").hostname in {"localhost", "127.0.0.1", "::1"}
         return cls(
-            proxy=None if _is_here(settings.https_proxy or "") else settings.https_proxy,
+            proxy=None if of_here else settings.https_proxy,
             around=settings.no_proxy or (),
             apt_mirror=settings.apt_mirror,
             pip_index=settings.pip_index,
@@ -61,11 +62,6 @@ class Outbound:
             "pip_index": self.pip_index,
         }
         return found if any(found.values()) else None
-
-
-def _is_here(url: str) -> bool:
-    """Whether a URL is of this very machine."""
-    return urlsplit(url).hostname in {"localhost", "127.0.0.1", "::1"}
 
 
 def image(name: str, mirrors: Sequence[str]) -> str:

@@ -136,7 +136,7 @@ class Pool:
         Not in a queue: the autoscaler makes no claims for the pods of a ProvisioningRequest, which
         then fit nowhere (kubernetes/autoscaler#10065, open on 2026-08-03).
         """
-        return fabrics.has_strategy(self.machine_type) and not self.mode.means.queued
+        return self.machine_type in fabrics.STRATEGY and not self.mode.means.queued
 
     @property
     def networks(self) -> tuple[Network, ...]:

@@ -702,7 +702,9 @@ class StateFolder:
         holder = self.lock()
         # Delete the record last: without it, a later Destroy would not look for the rest.
         for name in sorted(found, key=lambda name: name == RECORD):
-            if name.startswith(_LOGS) or name == _LOCK.name or _is_of_another(name):
+            # A deployment whose state was put into this folder keeps its files.
+            of_another = any(part.endswith("-deployment") for part in name.split("/")[:-1])
+            if name.startswith(_LOGS) or name == _LOCK.name or of_another:
                 continue
             if holder is not None and holder.id in name:
                 continue
@@ -781,11 +783,6 @@ class StateFolder:
                 why=str(error),
                 fix=google_refusals.remedy(str(error)) or google_refusals.AGAIN,
             ) from error
-
-
-def _is_of_another(name: str) -> bool:
-    """Whether a file belongs to a deployment whose state was put into this folder."""
-    return any(part.endswith("-deployment") for part in name.split("/")[:-1])
 
 
 def _origin(url: str) -> str:

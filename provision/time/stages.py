@@ -171,7 +171,9 @@ class Stages:
             document = opened.document(StageState.RUNNING)
             self.timeline.append(document)
         self._screen.happened(StageEvent(time=document.began, stage=document))
-        self._begin_to_beat()
+        if self._beats and self._heart is None:
+            self._heart = threading.Thread(target=self._beat_on, daemon=True)
+            self._heart.start()
         self.refresh()
         return opened
 
@@ -249,11 +251,6 @@ class Stages:
     def _extra(self) -> str:
         with self._guard:
             return self._waits[-1] if self._waits else ""
-
-    def _begin_to_beat(self) -> None:
-        if self._beats and self._heart is None:
-            self._heart = threading.Thread(target=self._beat_on, daemon=True)
-            self._heart.start()
 
     def _beat_on(self) -> None:
         while not self._closed.wait(_BEAT):
