@@ -149,10 +149,7 @@ class Watch:
         job: Job | None,
         clock: Clock,
     ) -> Iterator[tuple[Milestone, str, str]]:
-        """Each milestone that is reached now, once: its words, and what to do next.
-
-        `job`: the job that is followed.
-        """
+        """Each milestone that is reached now, once: its words, and what to do next."""
         found = chain(_long(waits, job), self._near(job, clock), _amounts(job))
         for milestone, once, told, fix in found:
             if (milestone, once) not in self._told:

@@ -196,10 +196,7 @@ def _told(what: str, problem: Problem) -> Problem:
 def _write(
     target: Deployment[ClusterSpec], report: Report, binary: Binary, *, backend: bool
 ) -> _Folder:
-    """Write the settings, the Terraform root with its values, and the versions.
-
-    Nothing is written to the cloud.
-    """
+    """Write the settings, the Terraform root with its values, and the versions."""
     folder = Path(tempfile.mkdtemp(prefix=f"{target.spec.name_prefix}-debug-"))
     root = workspace.fill_folder(folder, target, target.masked_variables, backend=backend)
     (root / workspace.VARIABLES_FILE).rename(root / _VALUES)

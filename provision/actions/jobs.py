@@ -533,10 +533,7 @@ def find(context: Context, jobs: Jobs, name: str) -> Job:
 
 
 def _judge(job: Job, fix: str = "") -> None:
-    """Raise what the end of a job means.
-
-    `fix`: what to do if it has failed; "" for what is usual.
-    """
+    """Raise what the end of a job means; `fix`: what to do if it failed, "" for the usual."""
     if job.state is JobState.SUCCEEDED:
         return
     if job.state is JobState.CANCELLED:

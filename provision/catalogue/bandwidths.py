@@ -120,10 +120,7 @@ REFERENCES: Final[Sequence[Reference]] = (
 
 
 def find(machine_type: str, network: GpuNetwork | None) -> Reference | None:
-    """The published figures for a machine type and network; None if there are none.
-
-    `network`: the network between the GPUs; None for NCCL over TCP sockets.
-    """
+    """The published figures of a type and network (None: TCP sockets); None if there are none."""
     known = machine_type.removesuffix(_WITHOUT_LOCAL_SSDS)
     return next(
         (it for it in REFERENCES if it.machine_type == known and it.network is network), None

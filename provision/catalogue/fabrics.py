@@ -45,11 +45,7 @@ _PLAIN: Final = Network(mtu=8896, nic_type="GVNIC")
 
 
 def beside_the_first(machine: MachineType | None) -> tuple[Network, ...]:
-    """The networks of the additional interfaces, in the order of the interfaces.
-
-    `machine`: the machine type; None if the tool does not know it, which counts as one without a
-    GPU network.
-    """
+    """The networks of the additional interfaces, in their order; none of a type not known."""
     if machine is None or machine.gpu_network is None:
         return (USUAL_INTERFACES - 1) * (_PLAIN,)
     kind = machine.gpu_network
@@ -254,10 +250,7 @@ _NEED_SOFTWARE: Final = frozenset({Fabric.TCPXO, Fabric.GIB})
 
 
 def refusal(fabric: Fabric | None, project: str) -> str:
-    """Why a fabric can't work on VMs with a public image, in words; "" where it can, or may.
-
-    `fabric`: the fabric; None for no GPU network.
-    """
+    """Why a fabric can't work on VMs with a public image, in words; "" where it can, or may."""
     system = images.PUBLIC_SYSTEMS.get(project)
     if system is None or fabric not in _NEED_SOFTWARE:
         return ""

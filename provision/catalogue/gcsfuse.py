@@ -21,10 +21,7 @@ _MIB_PER_GIB: Final = 1024
 
 
 class Kind(enum.Enum):
-    """What the value of an option looks like.
-
-    `pattern`: A regular expression of the whole value. `words`: The same for people.
-    """
+    """What the value of an option looks like: as a regular expression, and for people."""
 
     SWITCH = (r"true|false", "true or false")
     NUMBER = (r"[0-9]{1,9}", "a whole number, 0 or more")

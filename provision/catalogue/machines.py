@@ -218,10 +218,7 @@ class MachineType(Shape):
 
     @property
     def gpu_network(self) -> GpuNetwork | None:
-        """The GPU network; None if the GPUs use the first interface.
-
-        A size with only one interface has no GPU network, even if its family has one.
-        """
+        """The GPU network; None where GPUs use the first interface, as of a size with no other."""
         return self.family.gpu_network if self.nics > 1 else None
 
     @property
@@ -559,10 +556,7 @@ def takes_gpus(name: str) -> bool:
 
 
 def binding(name: str) -> Binding:
-    """Whether machines of a type are bound to their reservation.
-
-    Of a type that the tool does not know, the reservation tells.
-    """
+    """Whether machines of a type are bound to their reservation; of an unknown type it tells."""
     known = family(name)
     return known.binding if known is not None else Binding.SOMETIMES
 

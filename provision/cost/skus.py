@@ -172,10 +172,7 @@ _MEANINGS: Final = MappingProxyType(dict(_meanings()))
 
 
 def meanings(description: str) -> tuple[Meaning, ...]:
-    """What a SKU is; nothing if it is nothing that a cluster consists of.
-
-    `description`: such as "Nvidia H100 80GB GPU running in Americas".
-    """
+    """What a SKU such as "Nvidia H100 80GB GPU running in Americas" is; nothing for no part."""
     for start, tiers in _SHARES.items():
         if description == start or description.startswith(f"{start} "):
             return tuple(Meaning(prices.share(tier), GIB_MONTH) for tier in tiers)

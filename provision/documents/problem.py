@@ -45,10 +45,7 @@ class Problem:
 
 
 def of(problem: errors.Problem) -> Problem:
-    """The document of a problem or note.
-
-    `problem`: the problem; one without a code is a note about nothing in particular.
-    """
+    """The document of a problem or note; one without a code is about nothing in particular."""
     code = problem.code or Code.NOTE
     return Problem(
         code=code,

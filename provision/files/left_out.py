@@ -110,10 +110,7 @@ class LeftOut:
         return cls(folder, Patterns([*_USUAL, *own]), follows_git=follows_git)
 
     def takes(self, path: Path, name: str, size: int, *, is_folder: bool) -> bool:
-        """Whether something stays behind.
-
-        `size`: bytes, of a file; 0 for whatever has no content of its own.
-        """
+        """Whether something stays behind; `size` is 0 for whatever has no content of its own."""
         stays = self._rules.keep_back(name, is_folder=is_folder)
         if stays is None:
             stays = _is_environment(path) if is_folder else 0 < size <= _LOOKED_AT and _is_key(path)

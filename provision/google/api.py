@@ -73,10 +73,7 @@ class GoogleApi(Rest):
     def named_instances(
         self, project: str, zone: str, base: str, fields: str
     ) -> list[dict[str, Any]]:
-        """The VMs of a zone whose names are a base name, "-" and what a group appends.
-
-        `fields`: what of each is wanted, as Google's parameter of that name has it.
-        """
+        """The VMs of a zone whose names are a base name, "-" and what a group appends."""
         path = f"projects/{project}/zones/{zone}/instances"
         query = {"filter": f'name eq "{base}-.*"', "fields": f"items({fields}),nextPageToken"}
         return list(self.pages("GET", path, "items", query))

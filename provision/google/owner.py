@@ -38,10 +38,7 @@ class Owner:
 
     @property
     def text(self) -> str:
-        """The marker where a type has a description: the whole of it.
-
-        It names the state as far as there is room for that.
-        """
+        """All of a description, of a type that has one; it names the state if there is room."""
         marker = f"{MARKER}={self.id}"
         whole = f"{marker} {self.state}" if self.state else marker
         return whole if len(whole.encode()) <= _LONGEST else marker

@@ -334,10 +334,7 @@ def quota(message: str) -> Quota | None:
 
 
 def in_short(message: str, code: str = "") -> str:
-    """A refusal in a few words, for who waits; what is not known of is in Google's own.
-
-    `code`: Google's code or reason; "" if there is none.
-    """
+    """A refusal in a few words, for who waits; what is not known of is in Google's own."""
     match read(code, message):
         case Refusal.STOCKOUT | Refusal.NOT_YET if place := zone(message):
             return f"{place} has none now"

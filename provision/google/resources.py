@@ -434,10 +434,7 @@ def path_in_document(document: Mapping[str, Any]) -> str:
 
 
 def foreign(path: str, other: Owner | None) -> Problem:
-    """The problem of a resource that has one of our names but not our marker.
-
-    `path`: its name, as Google's API has it. `other`: whose it is; None where it carries no marker.
-    """
+    """The problem of a resource with one of our names but not our marker; `other`: whose it is."""
     if other is None:
         why = f"it does not carry the marker {MARKER} of this deployment, so it is not touched"
         fix = (

@@ -158,10 +158,7 @@ def way(stakes: Iterable[Stake], *, terminal: bool) -> Way:
 
 @contextlib.contextmanager
 def unanswered(words: str) -> Iterator[None]:
-    """Ask: an interrupt at the question says what was not done.
-
-    `words`: that, such as "nothing was deleted".
-    """
+    """Ask: an interrupt says what was not done then, such as "nothing was deleted"."""
     try:
         yield
     except Interrupted as error:

@@ -60,13 +60,7 @@ class Phase(enum.Enum):
 
 @contextlib.contextmanager
 def during(phase: Phase, cloud: Cloud, what: str = "") -> Iterator[None]:
-    """Turn Google's failures into the error of a phase.
-
-    `what`: what failed, as the error's first line; "" for the phase's own.
-
-    Raises:
-        ProvisionError: In place of Google's error, as the phase has it.
-    """
+    """Turn Google's failures into the error of a phase, whose first line is `what`, if given."""
     try:
         yield
     except CheckError as error:

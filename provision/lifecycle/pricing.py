@@ -31,10 +31,7 @@ _DAY: Final = 86400
 
 
 def current(context: Context, cloud: Cloud, *, bucket: bool) -> Prices | None:
-    """The prices that PRICES asks for; the dated list, with a note, where Google's can't be read.
-
-    Returns the prices; None if none are wanted.
-    """
+    """The prices that PRICES asks for; the dated list, with a note, if Google's can't be read."""
     if context.settings.prices is not PriceList.LIVE:
         return offline(context)
     try:
@@ -84,10 +81,7 @@ def _not_checked(error: ProvisionError, what: str, fix: str) -> Problem:
 def tell(
     context: Context, spec: ClusterSpec, listed: Prices | None, record: Record | None = None
 ) -> None:
-    """Add what a cluster costs to the report, and see that it may cost that.
-
-    `listed`: the prices; None if none are wanted.
-    """
+    """Add what a cluster costs to the report, and see that it may cost that."""
     if listed is None:
         return
     cost = estimate.of(spec, listed)

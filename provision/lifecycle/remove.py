@@ -39,11 +39,7 @@ _NAMED: Final = 12
 
 @contextlib.contextmanager
 def naming_the_rest(cloud: Cloud, record: Record) -> Iterator[None]:
-    """Say of a removal that stopped half-way what is left, by name, and what of it is billed.
-
-    Raises:
-        ClusterError: In place of the error that stopped it.
-    """
+    """Say of a removal that stopped half-way what is left, by name, and what of it is billed."""
     try:
         yield
     except (TerraformError, ClusterError) as error:

@@ -106,10 +106,7 @@ def run(  # noqa: PLR0913 - each is a fact of its own
     makes_bucket: bool = False,
     of_zone: bool = False,
 ) -> CheckResults[SpecT]:
-    """Run all checks that apply, except for those in SKIP_CHECKS.
-
-    `of_zone`: whether only those are run whose answers depend on the zone.
-    """
+    """Run all checks that apply but SKIP_CHECKS; `of_zone`: only those that depend on the zone."""
     ctx = CheckContext(
         spec=spec,
         of_kind=of_kind,

@@ -86,10 +86,7 @@ _RESERVED: Final = "reservation"
 
 
 def offers(found: Sequence[Offer], width: int, *, seconds: int | None) -> Iterator[Line]:
-    """The machines with a GPU, the cheapest for a GPU first, and what to write for the first.
-
-    `seconds`: MAX_RUN_DURATION; None if it is not set.
-    """
+    """The machines with a GPU, the cheapest for a GPU first, and what to write for the first."""
     kin: dict[str, dict[str, None]] = {}
     for it in found:
         kin.setdefault(it.gpu, {})["-".join(it.machine_type.split("-")[:2])] = None

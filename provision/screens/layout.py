@@ -71,10 +71,7 @@ class Row:
 
 
 def width_of(columns: int | None) -> int:
-    """The columns to lay out for.
-
-    `columns`: those of the terminal; None where there is none.
-    """
+    """The columns to lay out for, by those of the terminal; None where there is none."""
     return WIDEST if not columns else max(NARROWEST, min(WIDEST, columns))
 
 

@@ -54,10 +54,7 @@ def lines(
 
 
 def summary(plan: Plan, older: int = 0, most: int = _NOUNS) -> str:
-    """One sentence that counts what happens, by what people call it.
-
-    `older`: VMs that are older than the settings, although nothing changes.
-    """
+    """One sentence that counts what happens, by what people call it; `older` as of `lines`."""
     if plan.change is Change.NOTHING:
         if older:
             vms = layout.counted(older, "VM")
@@ -86,10 +83,7 @@ def fitting(sentence: Callable[[int], str], room: int) -> str:
 
 
 def nouns(counted: Sequence[tuple[str, int]], most: int = _NOUNS) -> str:
-    """What there is how often, such as "group, template, 2 roles".
-
-    `counted`: what it is called and how many there are, what matters most first.
-    """
+    """What there is how often, what matters most first, such as "group, template, 2 roles"."""
     named, rest = counted[:most], counted[most:]
     if len(rest) == 1:
         named, rest = counted, []
@@ -182,10 +176,7 @@ def of_settings(cost: Cost, width: int) -> Iterator[Line]:
 
 
 def _sums(cost: Cost, everything: str) -> str:
-    """What it costs in an hour, and in all if that is known.
-
-    `everything`: what is there where all has come.
-    """
+    """What `everything` costs in an hour once it is there, and in all if that is known."""
     text = amounts.per_hour_and_day(cost.now)
     if cost.most.per_hour != cost.now.per_hour or cost.most.unknown != cost.now.unknown:
         text = f"now {text}; with {everything} {amounts.per_hour_and_day(cost.most)}"

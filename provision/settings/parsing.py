@@ -138,10 +138,7 @@ def duration(text: str, alone_from: int = 0) -> int:
 def choice(
     kind: type[enum.StrEnum], other_names: Mapping[str, enum.StrEnum] = _NO_NAMES
 ) -> Callable[[str], enum.StrEnum]:
-    """Make a parser for the values of an enum, in any case.
-
-    `other_names`: invalid words in lower case -> the member to suggest for them.
-    """
+    """Make a parser for the values of an enum, in any case; other words suggest their member."""
     members = {member.value.lower(): member for member in kind}
 
     def parse(text: str) -> enum.StrEnum:
@@ -273,10 +270,7 @@ def shares(text: str) -> list[dict[str, str]]:
 
 
 def pools(text: str, keys: Iterable[str], other_names: Mapping[str, str]) -> list[dict[str, str]]:
-    """`name=a,vm_type=...;name=b,...` as one map per node pool.
-
-    `other_names`: other tools' names of them -> the key to suggest.
-    """
+    """`name=a,vm_type=...;name=b,...` as one map per node pool; other tools' keys suggest ours."""
     known = tuple(keys)
     if text.count(";") > _MOST_ITEMS:
         raise InvalidValueError("has too many pools", f"at most {_MOST_ITEMS}")

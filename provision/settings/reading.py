@@ -415,10 +415,7 @@ def _meaning(text: str) -> object:
 
 
 def sound(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings whose values fit; one that this version does not know is kept as it is.
-
-    `values`: setting -> effective value, as `intake` dumps it and JSON keeps it.
-    """
+    """The settings whose values fit; one that this version does not know is kept as it is."""
     return dict(_sound(values))
 
 

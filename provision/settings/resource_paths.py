@@ -62,10 +62,7 @@ def owners(named: Iterable[str | None]) -> Iterator[str]:
 
 
 def without_zone(text: str) -> str:
-    """A reservation's path as Google's API and console have it, in the form that is read here.
-
-    Returns "" if it is none.
-    """
+    """A reservation's path as Google's API and console have it, as it is read here; "" for none."""
     found = _LINK.fullmatch(text)
     path = f"projects/{found['project']}/reservations/{found['rest']}" if found else ""
     return path if ReservationPath.parse(path) else ""

@@ -34,11 +34,7 @@ class JobMount(BaseModel):
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """What `BUCKET:/mnt/NAME` means, or that with :ro behind it.
-
-        Raises:
-            ValueError: It is no such text.
-        """
+        """What `BUCKET:/mnt/NAME` means, or that with :ro behind it; else a ValueError."""
         rest = text.removesuffix(":ro")
         bucket, _, path = rest.partition(":")
         if path == gcsfuse.LOCAL_SSD:

@@ -59,10 +59,7 @@ class Mode(enum.StrEnum):
 
     @classmethod
     def asked(cls, wanted: Mapping[str, object]) -> Mode:
-        """The mode that settings select; of two that exclude each other, the later row.
-
-        `wanted`: field of the settings -> its value; fields that select no mode are ignored.
-        """
+        """The mode that settings select; of two that exclude each other, the later row."""
         on = {name for name, value in wanted.items() if value}
         fitting = [
             mode for mode in cls if not mode.means.decided and on.issuperset(mode.means.asked_by)

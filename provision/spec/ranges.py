@@ -62,10 +62,7 @@ class Ranges:
         return self.block or _BLOCK
 
     def first(self, *, is_cut: bool) -> IPv4Network:
-        """The range of the first interfaces.
-
-        `is_cut`: whether machines have more interfaces, so that it is a part of the block.
-        """
+        """The range of the first interfaces: a part of the block if machines have more of them."""
         return self.interface(0) if is_cut or self.block is None else self.block
 
     def interface(self, place: int) -> IPv4Network:

@@ -405,10 +405,7 @@ class StateFolder:
             return {name: it for name, it in zip(names, read, strict=True) if it is not None}
 
     def names(self, kept: Stored[Any], *parts: str, first: str = "") -> list[str]:
-        """The last parts of the names of all objects of one form, in order.
-
-        `first`: the last part from which on they are listed.
-        """
+        """The last parts of the names of all objects of one form, in order, from `first` on."""
         return list(self._listed(kept, *parts, first=first))
 
     def created(self, kept: Stored[Any], *parts: str) -> dict[str, float]:

@@ -17,11 +17,7 @@ _PROVIDER: Final = re.compile(r'provider\["([^"]+)"\]')
 
 
 def parse(text: str | bytes) -> dict[str, Any]:
-    """Read a state.
-
-    Raises:
-        ValueError: It is no state that Terraform could read either; says what is wrong.
-    """
+    """Read a state; ValueError says what is wrong with one that Terraform could not read either."""
     document = json_object.read(text)
     if not isinstance(document.get("terraform_version", ""), str):
         raise ValueError('its "terraform_version" is no text')  # noqa: TRY004

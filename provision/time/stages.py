@@ -302,15 +302,9 @@ class Progress:
         return self.stages.stage(name, on_interrupt)
 
     def waits(self, words: str) -> AbstractContextManager[None]:
-        """Name what is waited for, in signs of life.
-
-        `words`: what it is, such as "an answer about my-cluster-mig".
-        """
+        """Name what is waited for in signs of life, such as "an answer about my-cluster-mig"."""
         return self.stages.waits(words)
 
     def deadline(self, seconds: float, poll: float) -> Deadline:
-        """Make a deadline for what is no stage of its own.
-
-        `poll`: poll interval in seconds of cloud time.
-        """
+        """Make a deadline for what is no stage of its own; `poll`: in seconds of cloud time."""
         return Deadline(seconds, poll, self.clock, self.waits)

@@ -79,10 +79,7 @@ class Team:
     allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def missing_in(self, given: Mapping[str, str]) -> dict[str, str]:
-        """The values of settings that nobody gave, and that mean something for the cluster.
-
-        `given`: field -> the text that somebody gave.
-        """
+        """The values of settings that nobody gave, and that mean something for the cluster."""
         kind = kind_in({**self.texts, **given})
         return {
             name: text
