@@ -31,54 +31,33 @@ _THIS_MACHINE: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class Service(enum.Enum):
-    """A Google API: the variable that sets another endpoint (the google provider's), and its URL.
+    """A Google API: its name in GOOGLE_..._CUSTOM_ENDPOINT, and its URL.
 
-    A third value is the API's version, where the provider's endpoint does not include it.
+    These variables, of which most are the google provider's, set another endpoint. A third value is
+    the API's version, where the provider's endpoint does not include it.
     """
 
-    COMPUTE = (COMPUTE, "https://compute.googleapis.com/compute/v1/")
-    BILLING = (
-        "GOOGLE_CLOUD_BILLING_CUSTOM_ENDPOINT",
-        "https://cloudbilling.googleapis.com/v1/",
-    )
-    CONTAINER = ("GOOGLE_CONTAINER_CUSTOM_ENDPOINT", "https://container.googleapis.com/v1/")
-    FILESTORE = ("GOOGLE_FILESTORE_CUSTOM_ENDPOINT", "https://file.googleapis.com/v1/")
-    IAM = ("GOOGLE_IAM_BETA_CUSTOM_ENDPOINT", "https://iam.googleapis.com/v1/")
-    KMS = ("GOOGLE_KMS_CUSTOM_ENDPOINT", "https://cloudkms.googleapis.com/v1/")
-    MONITORING = (
-        "GOOGLE_MONITORING_CUSTOM_ENDPOINT",
-        "https://monitoring.googleapis.com/",
-        "v1/",
-    )
-    SECRET_MANAGER = (
-        "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT",
-        "https://secretmanager.googleapis.com/v1/",
-    )
-    STORAGE = ("GOOGLE_STORAGE_CUSTOM_ENDPOINT", "https://storage.googleapis.com/storage/v1/")
-    ORG_POLICY = ("GOOGLE_ORG_POLICY_CUSTOM_ENDPOINT", "https://orgpolicy.googleapis.com/v2/")
-    RESOURCE_MANAGER = (
-        "GOOGLE_RESOURCE_MANAGER_CUSTOM_ENDPOINT",
-        "https://cloudresourcemanager.googleapis.com/v1/",
-    )
-    SERVICE_USAGE = (
-        "GOOGLE_SERVICE_USAGE_CUSTOM_ENDPOINT",
-        "https://serviceusage.googleapis.com/v1/",
-    )
+    COMPUTE = ("COMPUTE", "https://compute.googleapis.com/compute/v1/")
+    BILLING = ("CLOUD_BILLING", "https://cloudbilling.googleapis.com/v1/")
+    CONTAINER = ("CONTAINER", "https://container.googleapis.com/v1/")
+    FILESTORE = ("FILESTORE", "https://file.googleapis.com/v1/")
+    IAM = ("IAM_BETA", "https://iam.googleapis.com/v1/")
+    KMS = ("KMS", "https://cloudkms.googleapis.com/v1/")
+    MONITORING = ("MONITORING", "https://monitoring.googleapis.com/", "v1/")
+    SECRET_MANAGER = ("SECRET_MANAGER", "https://secretmanager.googleapis.com/v1/")
+    STORAGE = ("STORAGE", "https://storage.googleapis.com/storage/v1/")
+    ORG_POLICY = ("ORG_POLICY", "https://orgpolicy.googleapis.com/v2/")
+    RESOURCE_MANAGER = ("RESOURCE_MANAGER", "https://cloudresourcemanager.googleapis.com/v1/")
+    SERVICE_USAGE = ("SERVICE_USAGE", "https://serviceusage.googleapis.com/v1/")
     # The quotas of services other than Compute Engine, by names of their own.
-    CLOUD_QUOTAS = (
-        "GOOGLE_CLOUD_QUOTAS_CUSTOM_ENDPOINT",
-        "https://cloudquotas.googleapis.com/v1/",
-    )
+    CLOUD_QUOTAS = ("CLOUD_QUOTAS", "https://cloudquotas.googleapis.com/v1/")
     # Only the beta has quotas. The provider does not use it, so the variable is this program's own.
-    QUOTAS = (
-        "GOOGLE_SERVICE_USAGE_BETA_CUSTOM_ENDPOINT",
-        "https://serviceusage.googleapis.com/v1beta1/",
-    )
+    QUOTAS = ("SERVICE_USAGE_BETA", "https://serviceusage.googleapis.com/v1beta1/")
 
     def url(self, environ: Mapping[str, str]) -> str:
         """The base URL, with a trailing slash."""
-        variable, usual, *version = self.value
-        return "".join([environ.get(variable) or usual, *version])
+        name, usual, *version = self.value
+        return "".join([environ.get(f"GOOGLE_{name}_CUSTOM_ENDPOINT") or usual, *version])
 
 
 def is_rehearsal(environ: Mapping[str, str]) -> bool:

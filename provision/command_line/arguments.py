@@ -164,11 +164,7 @@ def _sorted(
         given,
         [word for word in words if word.strip()],
         list(left),
-        (
-            env,
-            secrets,
-            tuple(mounts),
-        ),
+        (env, secrets, tuple(mounts)),
         problems,
     )
 

@@ -30,106 +30,80 @@ class Option(enum.StrEnum):
     words: str  # what it does, for the help
     actions: frozenset[Action]
 
-    def __new__(cls, name: str, metavar: str, words: str, *actions: Action) -> Self:
+    def __new__(cls, name: str, metavar: str, words: str, actions: str = "") -> Self:
         """Store the row with the name; no actions means all actions."""
         member = str.__new__(cls, name)
         member._value_ = name
         member.metavar = metavar
         member.words = words
-        member.actions = frozenset(actions or Action)
+        member.actions = frozenset(map(Action, actions.split()) if actions else Action)
         return member
 
     COPY = (
         *("--copy", "FOLDER", f"send this folder; default: {COPY_FOLDER}"),
-        *(Action.CREATE, Action.PLAN, Action.VALIDATE, Action.DEBUG, Action.RUN),
+        "Create Plan Validate Debug Run",
     )
-    NAME = "--name", "NAME", "name the job", Action.RUN
-    NODES = (
-        "--nodes",
-        "NUMBER",
-        "on so many machines; of Test, nodes of a GKE pool",
-        Action.RUN,
-        Action.TEST,
-    )
-    GPUS = "--gpus", "NUMBER", "with so many GPUs of each; unset, all", Action.RUN
-    ARRAY = "--array", "FIRST-LAST[%MOST]", "a task for each number, as 0-63%8", Action.RUN
-    TIME = "--time", "TIME", "end it after this time, as 12h", Action.RUN
-    ENV = "--env", "K=V", "set a variable; may come again (JOB_ENV)", Action.RUN
-    SECRET = (
-        "--secret",
-        "NAME[=SECRET]",
-        "a variable of Secret Manager's; may come again",
-        Action.RUN,
-    )
-    MOUNT = (
-        *("--mount", "BUCKET:PATH", "a bucket at /mnt/NAME for it alone; may come again"),
-        Action.RUN,
-    )
-    IMAGE = "--image", "IMAGE", "run in this container image", Action.RUN
-    MACHINE = "--machine", "TYPE", "on the pool of this machine type or GPU", Action.RUN
-    QUEUE = "--queue", "QUEUE", "wait in this queue", Action.RUN
-    PRIORITY = "--priority", "WORD", "go before jobs of less", Action.RUN
-    RAY = "--ray", "", "GKE: run it on a Ray cluster of its own", Action.RUN
-    SETUP = "--setup", "LINE", "install its packages so, once for its folder's", Action.RUN
-    WAIT = "--wait", "TIME", "follow it so long while others are before it", Action.RUN
-    RESTARTS = "--restarts", "NUMBER", "begin it again after failures", Action.RUN
-    RESTART_ON = "--restart-on", "WORD", "its own failures: after none (lost), or any", Action.RUN
-    AGAIN = "--again", "NAME", "this job once more, but for what you say here", Action.RUN
-    CREATE = "--create", "", "make the cluster first, if it is not there", Action.RUN
+    NAME = "--name", "NAME", "name the job", "Run"
+    NODES = "--nodes", "NUMBER", "on so many machines; of Test, nodes of a GKE pool", "Run Test"
+    GPUS = "--gpus", "NUMBER", "with so many GPUs of each; unset, all", "Run"
+    ARRAY = "--array", "FIRST-LAST[%MOST]", "a task for each number, as 0-63%8", "Run"
+    TIME = "--time", "TIME", "end it after this time, as 12h", "Run"
+    ENV = "--env", "K=V", "set a variable; may come again (JOB_ENV)", "Run"
+    SECRET = "--secret", "NAME[=SECRET]", "a variable of Secret Manager's; may come again", "Run"
+    MOUNT = "--mount", "BUCKET:PATH", "a bucket at /mnt/NAME for it alone; may come again", "Run"
+    IMAGE = "--image", "IMAGE", "run in this container image", "Run"
+    MACHINE = "--machine", "TYPE", "on the pool of this machine type or GPU", "Run"
+    QUEUE = "--queue", "QUEUE", "wait in this queue", "Run"
+    PRIORITY = "--priority", "WORD", "go before jobs of less", "Run"
+    RAY = "--ray", "", "GKE: run it on a Ray cluster of its own", "Run"
+    SETUP = "--setup", "LINE", "install its packages so, once for its folder's", "Run"
+    WAIT = "--wait", "TIME", "follow it so long while others are before it", "Run"
+    RESTARTS = "--restarts", "NUMBER", "begin it again after failures", "Run"
+    RESTART_ON = "--restart-on", "WORD", "its own failures: after none (lost), or any", "Run"
+    AGAIN = "--again", "NAME", "this job once more, but for what you say here", "Run"
+    CREATE = "--create", "", "make the cluster first, if it is not there", "Run"
     DESTROY_AFTER = (
         *("--destroy-after", "", "destroy the cluster at the end, whatever happened"),
-        Action.RUN,
+        "Run",
     )
-    DETACH = "--detach", "", "do not follow it", Action.RUN
-    POOL = "--pool", "NAME", "GKE: test this node pool alone", Action.TEST
-    CORDON = "--cordon", "", "GKE: cordon the nodes that are at fault", Action.TEST
-    FOLLOW = "--follow", "", "go on until the job is over", Action.LOGS
+    DETACH = "--detach", "", "do not follow it", "Run"
+    POOL = "--pool", "NAME", "GKE: test this node pool alone", "Test"
+    CORDON = "--cordon", "", "GKE: cordon the nodes that are at fault", "Test"
+    FOLLOW = "--follow", "", "go on until the job is over", "Logs"
     RANK = (
         *("--rank", "RANK", "that of the job's machine; default: 0; of Logs, or all"),
-        *(Action.LOGS, Action.FETCH, Action.SSH),
+        "Logs Fetch Ssh",
     )
-    TAIL = "--tail", "LINES", "the last lines of what it has said so far", Action.LOGS
-    ALL = "--all", "", "cancel all jobs of Run that are not over", Action.CANCEL
-    FORWARD = "--forward", "PORT", "bring this port of the VM here, as for TensorBoard", Action.SSH
-    CONFIG = "--config", "FILE", "print all VMs for ~/.ssh/config, or write that FILE", Action.SSH
+    TAIL = "--tail", "LINES", "the last lines of what it has said so far", "Logs"
+    ALL = "--all", "", "cancel all jobs of Run that are not over", "Cancel"
+    FORWARD = "--forward", "PORT", "bring this port of the VM here, as for TensorBoard", "Ssh"
+    CONFIG = "--config", "FILE", "print all VMs for ~/.ssh/config, or write that FILE", "Ssh"
     YES = (
         *("--yes", "", "agree to costs, losses, freeing a dead run's lock"),
-        *(Action.CREATE, Action.DESTROY, Action.RUN, Action.CANCEL, Action.FETCH, Action.BAKE),
+        "Create Destroy Run Cancel Fetch Bake",
     )
     BREAK_LOCK = (
         *("--break-lock", "ID", "release the lock with this ID, which a dead run left"),
-        *(Action.CREATE, Action.DESTROY, Action.RUN, Action.BAKE),
+        "Create Destroy Run Bake",
     )
-    REPLACE_VMS = (
-        *("--replace-vms", "", "replace VMs that are older than the settings"),
-        Action.CREATE,
-    )
+    REPLACE_VMS = "--replace-vms", "", "replace VMs that are older than the settings", "Create"
     FULL = (
         *("--full", "", "show all: Terraform's text, each VM, Debug's secrets"),
-        *(Action.CREATE, Action.DESTROY, Action.PLAN, Action.STATUS, Action.DEBUG, Action.BAKE),
+        "Create Destroy Plan Status Debug Bake",
     )
-    WATCH = (
-        *("--watch", "", "look again and again, until nothing is pending"),
-        Action.STATUS,
-    )
-    OFFLINE = "--offline", "", "do not contact Google", Action.VALIDATE, Action.OFFERS
+    WATCH = "--watch", "", "look again and again, until nothing is pending", "Status"
+    OFFLINE = "--offline", "", "do not contact Google", "Validate Offers"
     ROLE = (
         *("--role", "", "print a custom role with the permissions for this env.list"),
-        *(Action.VALIDATE, Action.PLAN, Action.JOBS),
+        "Validate Plan Jobs",
     )
-    REPORT = (
-        *("--report", "FILE", "write the result as one HTML page, with a drawing"),
-        *(Action.CREATE, Action.PLAN),
-    )
+    REPORT = "--report", "FILE", "write the result as one HTML page, with a drawing", "Create Plan"
     DETAILED_EXITCODE = (
         *("--detailed-exitcode", "", "exit with 2 if there are changes, or faults; 1 for errors"),
-        *(Action.PLAN, Action.STATUS),
+        "Plan Status",
     )
     ENV_FILE = "--env-file", "FILE", "settings' file, else ./env.list; the environment wins"
-    OUTPUT = (
-        *("--output", "FORMAT"),
-        "text, json (one document), or ndjson (events too)",
-    )
+    OUTPUT = "--output", "FORMAT", "text, json (one document), or ndjson (events too)"
     REHEARSE = "--rehearse", "SCENARIO", "run against a simulated Google Cloud"
     HELP = "--help", "", "show this, as -h does; with an action, its own help"
     VERSION = "--version", "", "show the version"

@@ -79,7 +79,7 @@ def _unfinished(api: GoogleApi, places: Sequence[Place]) -> list[str]:
         _on_shares(api, place),
     ]
     with concurrent.futures.ThreadPoolExecutor(len(looks)) as pool:
-        return [one for found in pool.map(list, looks) for one in found]
+        return [one for found in pool.map(list[str], looks) for one in found]
 
 
 def _in_scope(api: GoogleApi, prefix: str, project: str, scope: str) -> Iterator[str]:

@@ -40,9 +40,7 @@ def main() -> int:
     ]
     run_cli.restype = ctypes.c_int
     arguments = [argument.encode() for argument in sys.argv[1:]]
-    return int(
-        run_cli(len(arguments), (ctypes.c_char_p * len(arguments))(*arguments), 1, 2),
-    )
+    return int(run_cli(len(arguments), (ctypes.c_char_p * len(arguments))(*arguments), 1, 2))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from provision.documents.topology import NetworkRole, Reach, StoreKind
+from provision.documents.topology import NetworkRole, StoreKind
 from provision.screens import cluster, layout
 from provision.screens.page import html
 from provision.screens.page.html import tag
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import xml.etree.ElementTree as ET
     from collections.abc import Iterable, Iterator, Sequence
 
-    from provision.documents.topology import Door, Machines, Network, Store, Topology
+    from provision.documents.topology import Machines, Network, Store, Topology
 
 _HEADS: Final = ("In and out", "Networks", "Machines", "Storage")
 _WIDE: Final = 1160
@@ -207,19 +207,11 @@ def described(topology: Topology) -> str:
 
 def _blocks(topology: Topology) -> tuple[tuple[Block, ...], ...]:
     return (
-        tuple(map(_door, topology.doors)),
+        tuple(Block(str(it.reach), html.titled(it.name), (it.words,)) for it in topology.doors),
         tuple(map(_network, topology.networks)),
         tuple(_pools(topology.machines)),
         tuple(_stores(topology)),
     )
-
-
-def _door(door: Door) -> Block:
-    match door.reach:
-        case Reach.INTERNET:
-            return Block("internet", html.titled(door.name), (door.words,))
-        case Reach.RANGES | Reach.IDENTITY | Reach.OUTGOING:
-            return Block(str(door.reach), html.titled(door.name), (door.words,))
 
 
 def _network(network: Network) -> Block:
