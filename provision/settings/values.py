@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 def _matching(
     pattern: str | re.Pattern[str], what: str, why: str, fix: Callable[[str], str] = str
-) -> AfterValidator:
-    """Check that a text matches a pattern; a correction that does is suggested."""
+) -> Callable[[str], str]:
+    """A check that a text matches a pattern; a correction that does is suggested."""
     compiled = re.compile(pattern)
 
     def check(text: str) -> str:
@@ -55,7 +55,7 @@ def _matching(
             raise InvalidValueError(what, why, fix=fixed if compiled.fullmatch(fixed) else "")
         return text
 
-    return AfterValidator(check)
+    return check
 
 
 def _project_id(text: str) -> str:
@@ -146,16 +146,12 @@ def _disk_type(text: str) -> DiskType:
     return DiskType(parsing.choice(DiskType)(text))
 
 
-def _bucket(text: str) -> str:
-    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]", text) or any(
-        len(part) not in range(1, 64) for part in text.split(".")
-    ):
-        raise InvalidValueError(
-            "is not a bucket name",
-            "3 to 63 lower-case letters, digits, hyphens, underscores and dots, with a letter or"
-            " digit first and last",
-        )
-    return text
+_bucket = _matching(
+    r"(?=[a-z0-9].{1,220}[a-z0-9]\Z)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*",
+    "is not a bucket name",
+    "3 to 63 lower-case letters, digits, hyphens, underscores and dots, with a letter or digit"
+    " first and last",
+)
 
 
 def _gcs_path(text: str) -> str:
@@ -183,14 +179,12 @@ def _gcs_path(text: str) -> str:
     return text
 
 
-def _absolute_path(text: str) -> str:
-    if not re.fullmatch(r"(/[A-Za-z0-9._@+~-]+)+", text) or {".", ".."} & set(text.split("/")):
-        raise InvalidValueError(
-            "is not a valid path",
-            "an absolute path, such as /mnt/data: letters, digits, . _ @ + ~ and - between single"
-            " slashes, no slash at the end",
-        )
-    return text
+_absolute_path = _matching(
+    r"(/(?!\.{1,2}(/|\Z))[A-Za-z0-9._@+~-]+)+",
+    "is not a valid path",
+    "an absolute path, such as /mnt/data: letters, digits, . _ @ + ~ and - between single slashes,"
+    " no slash at the end",
+)
 
 
 def _one_line(text: str) -> str:
@@ -276,14 +270,11 @@ def _service_account(text: str) -> str:
     return text
 
 
-def _subnetwork(text: str) -> str:
-    if SubnetworkPath.parse(text) is None:
-        raise InvalidValueError(
-            "is not a subnetwork",
-            "its name; for another project's,"
-            " projects/<project>/regions/<region>/subnetworks/<name>",
-        )
-    return text
+_subnetwork = _matching(
+    SubnetworkPath.form,
+    "is not a subnetwork",
+    "its name; for another project's, projects/<project>/regions/<region>/subnetworks/<name>",
+)
 
 
 def _subnetworks(items: tuple[str, ...]) -> tuple[str, ...]:
@@ -485,6 +476,61 @@ def _gpus(number: int) -> int:
     return number
 
 
+_container_image = _matching(
+    limits.CONTAINER_IMAGE,
+    "is not the name of a container image",
+    "<registry>/<path>:<tag>, with @sha256:<digest> if it is to stay the same",
+)
+_machine_or_gpu = _matching(
+    "[a-z0-9]+(-[a-z0-9]+)*",
+    "is not the name of a machine type or of a GPU",
+    "one of the cluster's, such as a3-highgpu-8g, nvidia-h100-80gb or h100",
+    str.lower,
+)
+_reservation = _matching(
+    ReservationPath.form,
+    "is not the name of a reservation",
+    "lower-case letters, digits and hyphens; for another project's,"
+    " projects/<project>/reservations/<name>; for a part of one,"
+    " <name>/reservationBlocks/<block>/reservationSubBlocks/<sub-block>",
+    without_zone,
+)
+_network = _matching(
+    NetworkPath.form,
+    "is not a network",
+    "its name; for another project's, projects/<project>/global/networks/<name>",
+)
+# A version is what the console copies; with one, Google would never use a newer one.
+_key = _matching(
+    _KEY,
+    "is not a key of Cloud KMS",
+    "projects/<project>/locations/<location>/keyRings/<ring>/cryptoKeys/<key>",
+    lambda text: text.partition("/cryptoKeyVersions/")[0],
+)
+_account = _matching(
+    _EMAIL,
+    "is not a service account",
+    "the email address of one ends with gserviceaccount.com",
+)
+_pool_name = _matching(
+    r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?",
+    "is not the name of a node pool",
+    "at most 40 lower-case letters, digits and hyphens, a letter first",
+)
+_ray_version = _matching(r"\d+\.\d+\.\d+", "is not a version of Ray", "three numbers with dots")
+_job_name = _matching(
+    limits.JOB_NAME,
+    "is not the name of a job",
+    "at most 23 lower-case letters, digits and hyphens, a letter first and no hyphen last; each"
+    " job gets a number behind it",
+)
+_gke_version = _matching(
+    r"1\.\d{1,3}(\.(\d{1,4}(-gke\.\d{1,10})?)?)?",
+    "is not a version of GKE",
+    "a prefix such as 1.35. or a full version such as 1.35.7-gke.1222000",
+    lambda text: text.removeprefix("v"),
+)
+
 ProjectId = Annotated[str, AfterValidator(_project_id)]
 NamePrefix = Annotated[str, AfterValidator(_name_prefix)]
 Zone = Annotated[str, AfterValidator(candidates.check_one)]
@@ -495,23 +541,8 @@ MachineTypeName = Annotated[str, AfterValidator(_machine_type)]
 AcceleratorName = Annotated[str, AfterValidator(_accelerator)]
 ImageName = Annotated[str, AfterValidator(_image)]
 FamilyName = Annotated[str, AfterValidator(functools.partial(_image, family=True))]
-Image = Annotated[
-    str,
-    _matching(
-        limits.CONTAINER_IMAGE,
-        "is not the name of a container image",
-        "<registry>/<path>:<tag>, with @sha256:<digest> if it is to stay the same",
-    ),
-]
-MachineOrGpu = Annotated[
-    str,
-    _matching(
-        "[a-z0-9]+(-[a-z0-9]+)*",
-        "is not the name of a machine type or of a GPU",
-        "one of the cluster's, such as a3-highgpu-8g, nvidia-h100-80gb or h100",
-        str.lower,
-    ),
-]
+Image = Annotated[str, AfterValidator(_container_image)]
+MachineOrGpu = Annotated[str, AfterValidator(_machine_or_gpu)]
 GcsPath = Annotated[str, AfterValidator(_gcs_path)]
 FilePlace = Annotated[
     str, AfterValidator(lambda it: (_gcs_path if it.startswith("gs:") else _absolute_path)(it))
@@ -519,80 +550,22 @@ FilePlace = Annotated[
 BucketName = Annotated[str, AfterValidator(_bucket)]
 AbsolutePath = Annotated[str, AfterValidator(_absolute_path)]
 ShellLine = Annotated[str, AfterValidator(_one_line)]
-ReservationName = Annotated[
-    str,
-    _matching(
-        ReservationPath.form,
-        "is not the name of a reservation",
-        "lower-case letters, digits and hyphens; for another project's,"
-        " projects/<project>/reservations/<name>; for a part of one,"
-        " <name>/reservationBlocks/<block>/reservationSubBlocks/<sub-block>",
-        without_zone,
-    ),
-]
+ReservationName = Annotated[str, AfterValidator(_reservation)]
 Cidr = Annotated[str, AfterValidator(_cidr)]
 SecondaryRange = Annotated[str, AfterValidator(_secondary)]
-NetworkName = Annotated[
-    str,
-    _matching(
-        NetworkPath.form,
-        "is not a network",
-        "its name; for another project's, projects/<project>/global/networks/<name>",
-    ),
-]
+NetworkName = Annotated[str, AfterValidator(_network)]
 SubnetworkName = Annotated[str, AfterValidator(_subnetwork)]
-# A version is what the console copies; with one, Google would never use a newer one.
-KmsKey = Annotated[
-    str,
-    _matching(
-        _KEY,
-        "is not a key of Cloud KMS",
-        "projects/<project>/locations/<location>/keyRings/<ring>/cryptoKeys/<key>",
-        lambda text: text.partition("/cryptoKeyVersions/")[0],
-    ),
-]
+KmsKey = Annotated[str, AfterValidator(_key)]
 ServiceAccount = Annotated[str, AfterValidator(_service_account)]
-Account = Annotated[
-    str,
-    _matching(
-        _EMAIL,
-        "is not a service account",
-        "the email address of one ends with gserviceaccount.com",
-    ),
-]
+Account = Annotated[str, AfterValidator(_account)]
 ProxyUrl = Annotated[str, AfterValidator(_proxy)]
 MirrorUrl = Annotated[str, AfterValidator(_mirror)]
 NotifyUrl = Annotated[str, AfterValidator(_notified)]
 IndexUrl = Annotated[str, AfterValidator(_index)]
-PoolName = Annotated[
-    str,
-    _matching(
-        r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?",
-        "is not the name of a node pool",
-        "at most 40 lower-case letters, digits and hyphens, a letter first",
-    ),
-]
-RayVersion = Annotated[
-    str, _matching(r"\d+\.\d+\.\d+", "is not a version of Ray", "three numbers with dots")
-]
-JobName = Annotated[
-    str,
-    _matching(
-        limits.JOB_NAME,
-        "is not the name of a job",
-        "at most 23 lower-case letters, digits and hyphens, a letter first and no hyphen last; each"
-        " job gets a number behind it",
-    ),
-]
-GkeVersion = Annotated[
-    str,
-    _matching(
-        r"1\.\d{1,3}(\.(\d{1,4}(-gke\.\d{1,10})?)?)?",
-        "is not a version of GKE",
-        "a prefix such as 1.35. or a full version such as 1.35.7-gke.1222000",
-        lambda text: text.removeprefix("v"),
-    ),
-]
+PoolName = Annotated[str, AfterValidator(_pool_name)]
+RayVersion = Annotated[str, AfterValidator(_ray_version)]
+JobName = Annotated[str, AfterValidator(_job_name)]
+GkeVersion = Annotated[str, AfterValidator(_gke_version)]
 
 ActionWord = Annotated[Action, BeforeValidator(parsing.choice(Action, ACTIONS_BY_OTHER_NAMES))]
 OrchestratorWord = Annotated[
