@@ -33,36 +33,29 @@ class Report:
     rehearsal: bool = False  # whether Google Cloud was simulated
     problems: list[Problem] = field(default_factory=list)  # the problems that made the run fail
     notes: list[Problem] = field(default_factory=list)  # notes, which did not make it fail
-    # setting -> effective value, with secrets masked; of commands and metadata a mask with a
-    # fingerprint
+    # What each of these is, the field of `Run` with its name says.
     settings: SettingValues | None = None
     image: BootImage | None = None
-    # the images that Bake has made: the one, or of a Status of the project all
     images: Sequence[OwnImage] | None = None
-    tfvars: TerraformVariables | None = None  # the variables for Terraform, in the same way
-    backend: Backend | None = None  # where Terraform keeps its state
-    online_checks: Mapping[str, CheckState] | None = None  # online check -> what became of it
-    plan: Plan | None = None  # what the run would make, change and lose
+    tfvars: TerraformVariables | None = None
+    backend: Backend | None = None
+    online_checks: Mapping[str, CheckState] | None = None
+    plan: Plan | None = None
     ending: Ending | None = None
-    log: str | None = None  # the URL of the log with Terraform's output
-    changes: Changes | None = None  # what the plans count
-    cost: Cost | None = None  # what the cluster costs; None where no prices are asked for
-    # the machines with a GPU, the cheapest for a GPU first
+    log: str | None = None
+    changes: Changes | None = None
+    cost: Cost | None = None  # None where no prices are asked for
     offers: Sequence[Offer] | None = None
-    # the machines that are older than the settings
     out_of_date: Sequence[OlderMachine] | None = None
-    outputs: TerraformOutputs | None = None  # Terraform's outputs after the apply
-    connection: Connection | None = None  # how to connect to the cluster
+    outputs: TerraformOutputs | None = None
+    connection: Connection | None = None
     status: Status | None = None
-    # all deployments of the state bucket (Status without NAME_PREFIX)
     deployments: Sequence[Deployed] | None = None
-    # what Test found, by VM, group of VMs or node pool
     checks: Mapping[str, VmCheck | VmBandwidth | Bandwidth] | None = None
-    # the permissions of a custom role for this env.list (`Validate --role`)
     role: Sequence[str] | None = None
-    jobs: Sequence[Job] | None = None  # the jobs that the action is about
-    fetched: Fetched | None = None  # what of a job was copied here
-    timeline: list[Stage] | None = None  # the stages of the run, in the order in which they began
+    jobs: Sequence[Job] | None = None
+    fetched: Fetched | None = None
+    timeline: list[Stage] | None = None
     # what the cluster consists of, before there is a plan; programs find it in that
     topology: Topology | None = None
 

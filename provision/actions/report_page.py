@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from provision import __version__
@@ -24,12 +25,11 @@ _SHELLS: Final = 3
 """The number of VMs that the page says how to reach; connection.json has all of them."""
 
 
+@dataclass
 class Pages:
     """Where the page of a run goes, besides the file of `--report`."""
 
-    def __init__(self) -> None:
-        # The state folder that keeps it; None for none, as long as nothing was made.
-        self.folder: StateFolder | None = None
+    folder: StateFolder | None = None  # the state folder; None as long as nothing was made
 
 
 @contextlib.contextmanager

@@ -127,19 +127,10 @@ class Stake(enum.StrEnum):
 
 
 TABLE: Final[Mapping[Stake, tuple[Way, Way]]] = {
-    Stake.CLUSTER: (Way.GOES_ON, Way.PASSES),
-    Stake.COST: (Way.GOES_ON, Way.PASSES),
-    Stake.LOSS: (Way.ASKS, Way.REFUSES),
-    Stake.OPENS: (Way.ASKS, Way.REFUSES),
-    Stake.NEWER: (Way.ASKS, Way.REFUSES),
-    Stake.MOVE: (Way.GOES_ON, Way.PASSES),
-    Stake.JOB: (Way.GOES_ON, Way.PASSES),
-    Stake.EVERY_JOB: (Way.ASKS, Way.REFUSES),
-    Stake.OVERWRITTEN: (Way.ASKS, Way.REFUSES),
-    Stake.MACHINES: (Way.ASKS, Way.PASSES),
-    Stake.DATA: (Way.ASKS, Way.PASSES),
-    Stake.JOBS: (Way.ASKS, Way.REFUSES),
-    Stake.DOUBT: (Way.ASKS, Way.REFUSES),
+    **dict.fromkeys(Stake, (Way.ASKS, Way.REFUSES)),
+    **dict.fromkeys((Stake.MACHINES, Stake.DATA), (Way.ASKS, Way.PASSES)),
+    # What costs money alone.
+    **dict.fromkeys((Stake.CLUSTER, Stake.COST, Stake.MOVE, Stake.JOB), (Way.GOES_ON, Way.PASSES)),
 }
 """What happens on a terminal, and where there is none."""
 

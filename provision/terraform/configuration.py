@@ -32,7 +32,7 @@ def addresses(root: Path) -> Iterator[str]:
     """What the root, its modules, and its blocks for what it once declared, name."""
     for file in root.glob("*.tf"):
         text = file.read_text(encoding="utf-8")
-        yield from map(_general, _FORMER.findall(text))
+        yield from (_KEY.sub("", it) for it in _FORMER.findall(text))
         yield from map(".".join, _RESOURCE.findall(text))
         for name, source in _MODULE.findall(text):
             yield from (f"module.{name}.{it}" for it in addresses(root / source))
@@ -40,12 +40,8 @@ def addresses(root: Path) -> Iterator[str]:
 
 def has(declared: Collection[str], address: str) -> bool:
     """Whether an address is one of these, or in a module that is."""
-    parts = _general(address).split(".")
+    parts = _KEY.sub("", address).split(".")
     return any(".".join(parts[:end]) in declared for end in range(len(parts) + 1))
-
-
-def _general(address: str) -> str:
-    return _KEY.sub("", address)
 
 
 def locked(root: Path) -> frozenset[str]:
