@@ -75,12 +75,8 @@ Which quota zonal and regional instances use is not known.
 """
 
 
-def takes_key(tier: Tier) -> bool:
-    """Whether shares can have a key of Cloud KMS.
-
-    Source: Filestore, "Apply a CMEK organization policy", 2025-08-18: basic tiers can't.
-    """
-    return tier not in {Tier.BASIC_HDD, Tier.BASIC_SSD}
+WITHOUT_KEYS: Final = frozenset({Tier.BASIC_HDD, Tier.BASIC_SSD})
+"""Can't have a key of Cloud KMS (Filestore, "Apply a CMEK organization policy", 2025-08-18)."""
 
 
 def is_regional(tier: Tier) -> bool:

@@ -130,9 +130,12 @@ def _survey(folder: Path, left_out: LeftOut) -> tuple[list[_Entry], list[Problem
             problems.append(_unreadable(folder / below, error, line))
             continue
         for name in names:
-            entry = _entry(folder, f"{below}{name}")
+            path = folder / below / name
+            status = path.lstat()
+            target = _target(path) if stat.S_ISLNK(status.st_mode) else ""
+            entry = _Entry(f"{below}{name}", status, target)
             if left_out.takes(
-                folder / entry.name,
+                path,
                 entry.name,
                 entry.status.st_size if entry.kind == stat.S_IFREG else 0,
                 is_folder=entry.kind == stat.S_IFDIR,
@@ -149,42 +152,26 @@ def _survey(folder: Path, left_out: LeftOut) -> tuple[list[_Entry], list[Problem
     return sorted(entries, key=lambda entry: os.fsencode(entry.name)), problems
 
 
-def _entry(folder: Path, name: str) -> _Entry:
-    path = folder / name
-    status = path.lstat()
-    target = _target(path) if stat.S_ISLNK(status.st_mode) else ""
-    return _Entry(name, status, target)
-
-
 def _target(link: Path) -> str:
     return os.readlink(link)  # noqa: PTH115 - a Path would change how the target is written
 
 
 def _judge(folder: Path, entry: _Entry, left_out: LeftOut) -> Iterator[Problem]:
     """The problems of an entry; those of a folder are found when it is read."""
-    path = folder / entry.name
-    if entry.kind == stat.S_IFREG:
-        yield from _judge_file(path, entry, left_out)
-    elif entry.kind not in {stat.S_IFDIR, stat.S_IFLNK}:
-        yield _problem(
-            path,
-            f"is {_NOT_A_FILE.get(entry.kind, 'of an unknown kind')}",
-            "only files, folders and links can be copied",
-            left_out.line(entry.name),
-        )
-
-
-def _judge_file(path: Path, entry: _Entry, left_out: LeftOut) -> Iterator[Problem]:
-    size = entry.status.st_size
-    if size > LARGEST_FILE:
+    path, size = folder / entry.name, entry.status.st_size
+    if entry.kind == stat.S_IFREG and size > LARGEST_FILE:
         limit = f"a file can have at most {LARGEST_FILE // _GIB} GiB"
         yield _problem(path, f"has {size} bytes", limit, f"{_DATA}; {left_out.line(entry.name)}")
-        return
-    try:
-        with path.open("rb"):
-            pass
-    except OSError as error:
-        yield _unreadable(path, error, left_out.line(entry.name))
+    elif entry.kind == stat.S_IFREG:
+        try:
+            with path.open("rb"):
+                pass
+        except OSError as error:
+            yield _unreadable(path, error, left_out.line(entry.name))
+    elif entry.kind not in {stat.S_IFDIR, stat.S_IFLNK}:
+        what = f"is {_NOT_A_FILE.get(entry.kind, 'of an unknown kind')}"
+        limit = "only files, folders and links can be copied"
+        yield _problem(path, what, limit, left_out.line(entry.name))
 
 
 def _leaves(folder: Path, entry: _Entry) -> bool:

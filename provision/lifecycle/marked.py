@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -212,9 +213,28 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
     owner = Owner.of(project, place.name_prefix, cloud.folder.location.url)
     count = 0
     accounts = api.marked(resources.SERVICE_ACCOUNT.look, project, owner)
+    ours = {f"serviceAccount:{one['email']}" for one in accounts}
+
+    def is_left_behind(bucket: str, binding: Mapping[str, Any], member: str) -> bool:
+        """By the member or by the marker in the condition.
+
+        A service account that the user provided keeps roles without a condition: its owner may have
+        granted them.
+        """
+        condition = binding.get("condition", {})
+        found = terraform_state.grant(f"b/{bucket}", binding["role"], member, condition)
+        stays = found in known or member.partition(":")[2] in held.accounts
+        return not stays and (member in ours or condition.get("description") == owner.text)
+
     for bucket in buckets:
-        _leave(bucket, {one["email"] for one in accounts}, owner, known, held, api)
-    for path, service in _marked(project, owner, api, rows, place.hosts):
+        api.revoke_in_bucket(bucket, functools.partial(is_left_behind, bucket))
+    # In an order in which each is unused by the time it is removed.
+    there = (
+        (resources.path_in_document(it), row.look.service)
+        for row, where in resources.places(rows, project, place.hosts)
+        for it in api.marked(row.look, where, owner)
+    )
+    for path, service in there:
         if service is Service.IAM:
             email = path.rpartition("/")[2]
             if email in held.accounts:
@@ -244,48 +264,11 @@ def _is_known(path: str, known: Collection[str]) -> bool:
     return any(one.endswith(f"/dashboards/{name}") for one in known)
 
 
-def _leave(  # noqa: PLR0913, PLR0917 - each is a fact of its own
-    bucket: str,
-    emails: Collection[str],
-    owner: Owner,
-    known: Collection[str],
-    held: Held,
-    api: GoogleApi,
-) -> None:
-    """Revoke our roles on a bucket, recognized by their member or by the marker in the condition.
-
-    A service account that the user provided keeps roles without a condition: its owner may have
-    granted them.
-    """
-    ours = {f"serviceAccount:{email}" for email in emails}
-
-    def is_left_behind(binding: Mapping[str, Any], member: str) -> bool:
-        condition = binding.get("condition", {})
-        found = terraform_state.grant(f"b/{bucket}", binding["role"], member, condition)
-        stays = found in known or member.partition(":")[2] in held.accounts
-        return not stays and (member in ours or condition.get("description") == owner.text)
-
-    api.revoke_in_bucket(bucket, is_left_behind)
-
-
 def _roles_in_state(project: str, email: str, known: Collection[str]) -> set[str]:
     """The roles of an account in the project that Terraform revokes, conditional ones too."""
     prefix, member = f"{project}/", f"/serviceAccount:{email}"
     own = (one.removeprefix(prefix) for one in known if one.startswith(prefix))
     return {role for role, is_its, _ in (one.partition(member) for one in own) if is_its}
-
-
-def _marked(
-    project: str,
-    owner: Owner,
-    api: GoogleApi,
-    rows: Sequence[Resource],
-    hosts: Collection[str] = (),
-) -> Iterator[tuple[str, Service]]:
-    """The marked resources, ordered so that each is unused by the time it is removed."""
-    for row, where in resources.places(rows, project, hosts):
-        for document in api.marked(row.look, where, owner):
-            yield resources.path_in_document(document), row.look.service
 
 
 def _delete(api: GoogleApi, service: Service, path: str, *, in_use_is_fine: bool) -> bool:

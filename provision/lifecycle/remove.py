@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Held, Left
     from provision.deployment.kind import Kind
     from provision.lifecycle.marked import Namesake
-    from provision.state.folder import StateFolder
     from provision.state.record import Record
     from provision.terraform import Terraform
 
@@ -126,8 +125,12 @@ def remove(
 
 def without_state(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) -> int:
     """Remove what lives under this deployment's names although there is no state."""
-    has_bucket = cloud.has_bucket()
-    if not has_bucket or not _has_been_left(cloud.folder):
+    has_bucket, folder = cloud.has_bucket(), cloud.folder
+    # A run that was killed before it made anything, or when it had removed all, leaves its lock,
+    # its note, or a state without resources.
+    if not has_bucket or not (
+        folder.lock() is not None or folder.has_empty_state() or liveness.has_notes(folder)
+    ):
         found = _look(context, cloud, kinds)
         if not has_bucket or not found.ours:
             return _remove_found(context, cloud, kinds, found)
@@ -136,14 +139,6 @@ def without_state(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) ->
         removed = _remove_found(context, cloud, kinds, _look(context, cloud, kinds))
         cloud.folder.clear()
     return removed
-
-
-def _has_been_left(folder: StateFolder) -> bool:
-    """Whether a run was killed here before it made anything, or when it had removed all.
-
-    It leaves its lock, its note, or a state without resources.
-    """
-    return folder.lock() is not None or folder.has_empty_state() or liveness.has_notes(folder)
 
 
 @dataclass(frozen=True)

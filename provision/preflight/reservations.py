@@ -119,8 +119,12 @@ def reservation(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
         if found.get("deploymentType") != _DENSE and any(open_ones):
             made, unseen = _future(ctx, asked)
         yield from unseen
+        # A policy of another project is none that machines could have.
+        own = (found.get("resourcePolicies") or {}) if asked.owner == ctx.project else {}
+        policies = tuple(sorted(last(it) for it in own.values()))
         for pool in asked.pools:
-            decided[pool.name] = _decide(ctx, asked, pool, found, made)
+            bound = _is_bound(ctx, pool, found, made)
+            decided[pool.name] = pool.reserved(bound=bound, policies=policies, read=True)
             yield from _terms(asked, pool, decided[pool.name])
     if decided:
         yield Finding(settled=ctx.spec.with_each(lambda pool: decided.get(pool.name, pool)))
@@ -490,23 +494,6 @@ def _maintenance(asked: _Asked, found: Document) -> Iterator[Finding]:
 
 
 # ------------------------------------------------------------------ what comes of it
-
-
-def _decide(
-    ctx: CheckContext[ClusterSpec],
-    asked: _Asked,
-    pool: Pool,
-    found: Document,
-    made: Document | None,
-) -> Pool:
-    """The pool with the provisioning model and the placement that the reservation needs.
-
-    A policy of another project is none that machines could have.
-    """
-    own = (found.get("resourcePolicies") or {}) if asked.owner == ctx.project else {}
-    policies = tuple(sorted(last(it) for it in own.values()))
-    bound = _is_bound(ctx, pool, found, made)
-    return pool.reserved(bound=bound, policies=policies, read=True)
 
 
 def _is_bound(

@@ -383,6 +383,10 @@ class GkeSpec(ClusterSpec):
 def vms(settings: Settings) -> VmSpec:
     """Make the specification of a group of VMs."""
     run = settings.max_run_duration
+    # A VM tells its URL by changing its own metadata. The account that is made for the VMs may not:
+    # who may change the metadata of one VM may change that of all. So there is a URL only where the
+    # account is the user's own, or where the user asks for it all the same.
+    able = settings.service_account != "dedicated" or "show_proxy_url" in settings.model_fields_set
     return VmSpec(
         **_common(settings),
         group=pools.group(settings),
@@ -397,7 +401,7 @@ def vms(settings: Settings) -> VmSpec:
         node_ssh=settings.enable_node_ssh,
         idle_seconds=settings.idle_timeout,
         notebook=settings.enable_notebook,
-        shows_urls=_expects_urls(settings),
+        shows_urls=settings.enable_notebook and settings.show_proxy_url and able,
         ops_agent=not settings.disable_ops_agent,
         secure_boot=settings.secure_boot,
         os_updates=settings.os_updates,
@@ -422,17 +426,6 @@ def _image(settings: Settings) -> Image:
         line=None if is_chosen else machines.image_line(settings.vm_type),
         project_is_set="image_project" in settings.model_fields_set,
     )
-
-
-def _expects_urls(settings: Settings) -> bool:
-    """Whether Create waits for the notebooks' URLs.
-
-    A VM tells its URL by changing its own metadata. The account that is made for the VMs may not:
-    who may change the metadata of one VM may change that of all. So there is a URL only where the
-    account is the user's own, or where the user asks for it all the same.
-    """
-    able = settings.service_account != "dedicated" or "show_proxy_url" in settings.model_fields_set
-    return settings.enable_notebook and settings.show_proxy_url and able
 
 
 def gke(settings: Settings) -> GkeSpec:

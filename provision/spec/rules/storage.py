@@ -94,7 +94,7 @@ def _key(case: Case) -> Iterator[Finding]:
         return
     shares = settings.nfs_fileshare_list or ()
     for share in shares:
-        if not filestores.takes_key(share.tier):
+        if share.tier in filestores.WITHOUT_KEYS:
             yield Finding(
                 field="nfs_fileshare_list",
                 what=f"has a share of tier {share.tier}, which takes no key",
