@@ -36,21 +36,18 @@ def rows(plan: Plan, cost: Cost | None) -> Iterator[Row]:
     if topology.kms_key:
         _, project, _, location, *_, key = topology.kms_key.split("/")
         yield Row("key", f"{key} of {project} in {location}, for all that keeps data but buckets")
-    yield Row("network", _networks(topology))
-    if topology.ranges:
-        yield Row("ranges", ", ".join(map(_range, topology.ranges)))
-    yield Row("public", _public(topology))
-    if contents.identities:
-        yield Row("accounts", "; ".join(map(_identity, contents.identities)))
-    if contents.image:
-        yield Row("image", contents.image)
-    if contents.software:
-        yield Row("software", ", ".join(contents.software))
-    if contents.nccl:
-        yield Row("NCCL", contents.nccl)
-    if contents.idle:
-        yield Row("idle", contents.idle)
-    yield Row("ends", _ends(plan))
+    rest = {
+        "network": _networks(topology),
+        "ranges": ", ".join(map(_range, topology.ranges)),
+        "public": _public(topology),
+        "accounts": "; ".join(map(_identity, contents.identities)),
+        "image": contents.image,
+        "software": ", ".join(contents.software),
+        "NCCL": contents.nccl,
+        "idle": contents.idle,
+        "ends": _ends(plan),
+    }
+    yield from (Row(label, text) for label, text in rest.items() if text)
 
 
 def zones(topology: Topology) -> list[str]:

@@ -9,7 +9,7 @@ from provision import words
 from provision.documents.cost import PartKind
 from provision.documents.plan import Change
 from provision.screens import amounts, cluster, layout
-from provision.screens.layout import LABEL, Line, Look, Row
+from provision.screens.layout import Line, Look, Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -274,14 +274,10 @@ def _checks(checks: Checks | None, width: int) -> Iterator[Line]:
         parts.append(f"{checks.apis} APIs")
     parts += filter(None, map(_used, checks.quotas))
     parts.append(f"{layout.glued(checks.made, 'check')} in {checks.seconds:.1f}{layout.GLUE}s")
-    lead = "  ok".ljust(LABEL + 2)
-    yield from layout.wrapped(
-        ", ".join(parts), width, first=lead, rest=" " * len(lead), look=Look.GOOD
-    )
+    yield from Row("ok", ", ".join(parts), look=Look.GOOD).lines(width)
     if checks.skipped:
         skipped = f"SKIP_CHECKS: {', '.join(checks.skipped)}"
-        lead = "  skipped".ljust(LABEL + 2)
-        yield from layout.wrapped(skipped, width, first=lead, rest=" " * len(lead), look=Look.WARN)
+        yield from Row("skipped", skipped, look=Look.WARN).lines(width)
 
 
 # ------------------------------------------------------------------ of a Destroy
@@ -326,29 +322,20 @@ def ready(
     seconds: float | None = None,
     remark: str = "",
     amount: Amount | None = None,
-) -> list[Line]:
+) -> Iterator[Line]:
     """The end of a Create.
 
     `rows`: what there is to know: its name, and a command, a URL or a few words. `seconds`: how
     long it took; None if not everything is ready. `remark`: what else is to be said of it, such as
     that no node runs yet.
     """
-    return [
-        *_ready_head(seconds, remark, width),
-        *(line for label, text in rows for line in Row(label, text).lines(width)),
-        *_ready_tail(seconds, amount, width),
-    ]
-
-
-def _ready_head(seconds: float | None, remark: str, width: int) -> Iterator[Line]:
     if seconds is None:
         yield Line("What there is, although not all of it is ready:", Look.TITLE)
-        return
-    text = " ".join(filter(None, [f"Ready after {amounts.clock(seconds)}.", remark]))
-    yield from layout.wrapped(text, width, rest="    ", look=Look.GOOD)
-
-
-def _ready_tail(seconds: float | None, amount: Amount | None, width: int) -> Iterator[Line]:
+    else:
+        text = " ".join(filter(None, [f"Ready after {amounts.clock(seconds)}.", remark]))
+        yield from layout.wrapped(text, width, rest="    ", look=Look.GOOD)
+    for label, text in rows:
+        yield from Row(label, text).lines(width)
     costs = f"It costs {amounts.per_hour(amount)} from now on. " if amount else ""
     then = "" if seconds is None else "Next: Run -- COMMAND, Test, Status; "
     yield from layout.wrapped(f"{costs}{then}Destroy ends it.", width, rest="    ")

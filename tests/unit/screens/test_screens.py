@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -31,11 +31,12 @@ _STATE: dict[str, Any] = {
 }
 
 
-def _text(lines: Sequence[Line], width: int) -> str:
-    for line in lines:
+def _text(lines: Iterable[Line], width: int) -> str:
+    shown = list(lines)
+    for line in shown:
         assert len(line.text) <= width or _COPIED.search(line.text), line
         assert line.text == line.text.rstrip()
-    return "\n".join(line.text for line in lines) + "\n"
+    return "\n".join(line.text for line in shown) + "\n"
 
 
 @WIDTHS
