@@ -178,6 +178,10 @@ class Node(heads.Node):
             self._look_after(head, f"a node of Slurm's head {head.claim.vm}")
             self._pause()
 
+    def _leads(self, head: Head) -> bool:
+        """Whether root of that VM says so: at slurmctld's port a program of a job may listen."""
+        return self._keys.ask(head.claim.address)[0]
+
     def _join(self, head: Head, life: int = 0, *, start: bool) -> None:
         """Write the files for this head; slurmd reads them when it starts."""
         at = f"{head.claim.vm}({head.claim.address})"
