@@ -12,7 +12,7 @@ import subprocess
 import time
 from typing import Iterable, Iterator, NamedTuple, Sequence
 
-from aiinfra_vm import programs
+from aiinfra_vm import programs, slurm_conf
 
 USERS = 64
 """How many users there are for the jobs of Run: no two that are in the queue have the same one."""
@@ -244,12 +244,16 @@ def lengthen(number: str) -> None:
 
 
 def drain(node: str, why: str) -> None:
-    """Have nothing new begin on a VM.
+    """Have nothing new begin on a VM; of one that is drained already, another's reason stays.
 
     Raises:
         OSError: Slurm does not answer, or refuses.
     """
-    _said("scontrol", "update", f"nodename={node}", "state=drain", f"reason={why}")
+    # Where it were ours, the VM would be back when it joins again, against a person's word.
+    asked = ("sinfo", "--noheader", f"--nodes={node}", "--format=%T|%E")
+    state, _, reason = _said(*asked).partition("|")
+    if "drain" not in state or reason.startswith(slurm_conf.OURS):
+        _said("scontrol", "update", f"nodename={node}", "state=drain", f"reason={why}")
 
 
 def reserve(node: str, begins: float) -> None:
