@@ -166,6 +166,12 @@ def test_nobody_is_not_followed_and_a_head_of_an_earlier_version_is() -> None:
         assert node.followed == followed
 
 
+def test_a_head_whose_vm_ends_some_day_tells_whoever_sends_a_job_without_a_limit() -> None:
+    for ends, first in ((True, "local ends = true\n"), (False, "local ends = false\n")):
+        files = slurm_conf.files("train", "g2", "a(10.0.0.2)", A3, ends=ends)
+        assert files["etc/slurm/job_submit.lua"].text.startswith(first)
+
+
 def test_files_are_written_only_where_they_are_others(tmp_path: Path) -> None:
     for folder in ("etc/slurm", "etc/default"):
         (tmp_path / folder).mkdir(parents=True)

@@ -13,6 +13,7 @@ from aiinfra_vm import (
     configuration,
     idle,
     jobs,
+    slurm_course,
     slurm_ends,
     slurm_jobs,
     slurm_others,
@@ -310,6 +311,7 @@ def test_the_tool_is_told_of_the_vms_and_of_the_jobs_of_others(
         Entry("12_3", "ana", "train.sh", "COMPLETING", task=3, **about),
         Entry("7", "aiinfra-job-01", "train-1", "RUNNING", job="train-1", attempt=1),
         Entry("11", "ana", "over", "COMPLETED"),
+        Entry("13", "bo", "", "PENDING", reason="ReqNodeNotAvail, May be reserved for other job"),
     ]
     others.tell()
     others.tell()
@@ -323,7 +325,9 @@ def test_the_tool_is_told_of_the_vms_and_of_the_jobs_of_others(
         "why": "",
     }
     expected |= {"since": "2026-11-29T06:37:38Z", "nodes": 1, "gpus": 2}
-    assert told == {"jobs": [expected]}
+    waits = {"name": "13", "user": "bo", "title": "", "state": "PENDING", "gpus": 0}
+    waits |= {"why": slurm_course._KEPT, "since": told["jobs"][1]["since"], "nodes": 1}
+    assert told == {"jobs": [expected, waits]}
     nodes = json.loads(world.shared.objects["nodes.json"][0])
     assert nodes["nodes"][0] == {
         "name": "vm-0", "state": "idle", "reason": "", "gpus": 8, "gpus_in_use": 0,
@@ -369,7 +373,7 @@ def test_what_the_head_and_the_vms_write_of_tasks_is_what_the_tool_reads(world: 
         told = jobs.Report(1, "101", phase, code, at=time.time() - 60, ran=code and 60.0)
         world.shared.put(jobs.report_of("eval-1", jobs.task(index)), told.document())
     world.head.tend()
-    other = slurm_others._document(own._replace(number="9", user="ana", job=""))
+    other = slurm_others._document(own._replace(number="9", user="ana", job=""), [])
     files = {f"jobs/{name}": it for name, (it, _) in world.wanted.objects.items()}
     files |= {f"vms/{name}": it for name, (it, _) in world.shared.objects.items()}
     files["vms/slurm/jobs.json"] = storage.encoded({"jobs": [other]})

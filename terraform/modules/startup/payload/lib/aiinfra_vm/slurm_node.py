@@ -187,7 +187,8 @@ class Node(heads.Node):
         at = f"{head.claim.vm}({head.claim.address})"
         gpus = configuration.value("gpus")
         this = slurm_conf.machine(gpus["accelerator"] if gpus else "")
-        files = slurm_conf.files(*self._names, at, this, life)
+        ends = configuration.value("max_run_seconds") is not None
+        files = slurm_conf.files(*self._names, at, this, life, ends=ends)
         if slurm_conf.write(Path("/"), files) or start:
             _restart()
         self._joined, self._strange, self._looked = False, 0, time.monotonic()
