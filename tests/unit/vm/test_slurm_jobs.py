@@ -259,6 +259,32 @@ def test_what_nobody_wants_is_cancelled_and_the_jobs_of_others_are_not(world: Wo
     assert not world.queue.submitted
 
 
+def test_what_a_job_has_sent_itself_ends_with_it_and_not_before(world: World) -> None:
+    own = Entry("7", "aiinfra-job-01", "train-1", "RUNNING", job="train-1", attempt=1)
+    sent = Entry("8", "aiinfra-job-01", "more", "PENDING")
+    world.ask("train-1")
+    world.queue.entries = [own, sent, Entry("9", "ana", "mine", "RUNNING")]
+    world.head.tend()
+    assert world.queue.cancelled == []
+    world.queue.entries[0] = own._replace(state="COMPLETED")
+    world.head.tend()
+    assert world.queue.cancelled == ["8"]
+
+
+def test_whatever_attempt_a_program_claims_the_next_one_is_found_in_the_queue(
+    world: World,
+) -> None:
+    world.ask("train-1")
+    told = jobs.Report(10**6, "10", jobs.Phase.ENDED, 0, at=time.time())
+    world.shared.put(jobs.report_of("train-1", "vm-0"), told.document())
+    world.head.tend()
+    (request,) = world.queue.submitted
+    (comment,) = (it for it in slurm_queue.options(request) if it.startswith("--comment="))
+    found = slurm_queue.COMMENT.fullmatch(comment.partition("=")[2])
+    assert found
+    assert found.groups() == ("train-1", str(10**6 + 1))
+
+
 def test_one_that_can_not_be_read_does_not_keep_the_others(world: World) -> None:
     world.ask("stuck-1", "bad-1", "good-1")
     world.wanted.put("bad-1.json", {"name": "bad-1", "command": []})

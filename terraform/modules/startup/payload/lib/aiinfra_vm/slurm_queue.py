@@ -16,8 +16,12 @@ from aiinfra_vm import programs, slurm_conf
 
 USERS = 64
 """How many users there are for the jobs of Run: no two that are in the queue have the same one."""
-COMMENT = re.compile(r"aiinfra:([a-z][-a-z0-9]{0,62}):([1-9][0-9]{0,5})")
-"""What Slurm is told of a job of Run: its name, and the attempt. No other has such a comment."""
+COMMENT = re.compile(r"aiinfra:([a-z][-a-z0-9]{0,62}):([1-9][0-9]{0,6})")
+"""What Slurm is told of a job of Run: its name, and the attempt. No other has such a comment.
+
+The attempt may be one above all that any program on a VM can claim (`jobs.course`): one that is in
+the queue and not found there is sent again and again.
+"""
 _END = "\x1f"
 _FIELDS = (
     "JobID", "ArrayJobID", "ArrayTaskID", "UserName", "State", "NodeList", "NumNodes",
