@@ -361,9 +361,10 @@ def test_who_follows_takes_the_heads_key_in_place_of_an_old_one(group: Group) ->
     assert old.own() == b"new"
 
 
-def test_the_port_of_the_key_is_roots_and_none_that_others_take_as_their_own() -> None:
+@pytest.mark.parametrize("name", ["key", "slurmctld", "slurmd"])
+def test_the_ports_of_daemons_are_roots_and_none_that_others_take_as_their_own(name: str) -> None:
     # The kernel's NFS client begins at 665 (min_resvport), bindresvport(3) of glibc at 600.
-    assert 512 <= slurm_conf.ports()["key"] < 600
+    assert 512 <= slurm_conf.ports()[name] < 600
 
 
 def test_nobody_follows_a_vm_that_is_no_head_whatever_a_lease_says(group: Group) -> None:
@@ -372,27 +373,6 @@ def test_nobody_follows_a_vm_that_is_no_head_whatever_a_lease_says(group: Group)
 
     assert other.follow("127.0.0.11") == b"" == named.follow("127.0.0.11")
     assert other.ask("127.0.0.11") == (False, b"the key")
-
-
-@pytest.mark.parametrize("leads", [True, False])
-def test_a_lease_that_is_not_renewed_is_held_by_whom_its_root_calls_the_head_and_no_listener(
-    group: Group, *, leads: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    group.vm("127.0.0.12", b"the key", leads=leads)
-    claim = _CLAIM | {"address": "127.0.0.12"}
-    lease_of = lease.Lease(Text(json.dumps(claim).encode()))  # type: ignore[arg-type]
-    node = slurm_node.Node(
-        heads.Identity("vm-1", "127.0.0.11", "1"), lease_of, group.vm("127.0.0.11"),
-        State(Bucket()), names=("train", "g2"), chores=tuple, pace=heads.Pace(0, 35),  # type: ignore[arg-type]
-    )  # fmt: skip
-    with socket.create_server(("127.0.0.12", 0)) as job:
-        monkeypatch.setattr(node, "_port", job.getsockname()[1])
-        head = _head(json.dumps(claim).encode())
-        assert node._answers(head)
-        assert not node._is_silent(head)
-        node._sign -= 40
-
-        assert node._is_silent(head) is not leads
 
 
 def test_slurmctld_is_there_when_it_and_no_job_has_its_port(

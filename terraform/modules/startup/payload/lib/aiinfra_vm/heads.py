@@ -108,7 +108,7 @@ class Node(ABC):
         """
         if head.version != self._seen:
             self._seen, self._sign = head.version, time.monotonic()
-        elif self._leads(head):
+        elif self._answers(head):
             self._sign = time.monotonic()
         return time.monotonic() - self._sign > self._pace.expiry
 
@@ -132,12 +132,8 @@ class Node(ABC):
             return True
         if current is None:
             # Its head has given it up; or somebody deleted it, and its head takes it again.
-            return self._leads(head)
+            return self._answers(head)
         return current.claim == head.claim and not self._is_silent(current)
-
-    def _leads(self, head: Head) -> bool:
-        """Whether the holder says that it is the head, as it does when its program answers."""
-        return self._answers(head)
 
     def _answers(self, head: Head) -> bool:
         if not head.claim.address:  # which would be this VM

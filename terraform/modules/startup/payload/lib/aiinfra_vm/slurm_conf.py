@@ -39,7 +39,7 @@ SETTINGS = {
     "SlurmUser": "slurm",
     "StateSaveLocation": str(STATE),
     "SlurmdSpoolDir": "/var/lib/slurm/slurmd",
-    "SlurmctldPidFile": "/run/slurmctld.pid",
+    "SlurmctldPidFile": "/run/slurmctld/slurmctld.pid",
     "SlurmdPidFile": "/run/slurmd.pid",
     # A VM of the same name brings its new address; from 24.11 on it does so without being told.
     "SlurmctldParameters": "cloud_reg_addrs",

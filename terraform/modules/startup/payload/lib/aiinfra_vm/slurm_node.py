@@ -73,8 +73,12 @@ class Controller:
         shutil.chown(_RUN, "slurm", "slurm")
         with self._lock:
             if not self._over:
-                self._process = subprocess.Popen(
-                    ["/usr/sbin/slurmctld", "-D"], stdin=subprocess.DEVNULL
+                # What it becomes, with the right to a port that no program of a job can have.
+                become = ("--reuid=slurm", "--regid=slurm", "--init-groups")
+                rights = (f"--{it}-caps=+net_bind_service" for it in ("inh", "ambient"))
+                self._process = subprocess.Popen(  # noqa: S603 - all constant
+                    ["/usr/bin/setpriv", *become, *rights, "/usr/sbin/slurmctld", "-D"],
+                    stdin=subprocess.DEVNULL,
                 )
 
     def alive(self) -> bool:
@@ -177,10 +181,6 @@ class Node(heads.Node):
         while self._is_head(head) and not self._stopping.is_set():
             self._look_after(head, f"a node of Slurm's head {head.claim.vm}")
             self._pause()
-
-    def _leads(self, head: Head) -> bool:
-        """Whether root of that VM says so: at slurmctld's port a program of a job may listen."""
-        return self._keys.ask(head.claim.address)[0]
 
     def _join(self, head: Head, life: int = 0, *, start: bool) -> None:
         """Write the files for this head; slurmd reads them when it starts."""
