@@ -17,13 +17,12 @@ from provision.deployment.kind import Stranded
 from provision.documents.timeline import StageName
 from provision.errors import Alternatives, CapacityError, ClusterError, Problem, StillWaiting
 from provision.google import refusals
-from provision.google.api import GoogleApiError
+from provision.google.api import GoogleApi, GoogleApiError
 from provision.google.refusals import QUOTA_PAGE, QUOTA_ROLE, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from provision.google.api import GoogleApi
     from provision.spec.pools import Group
     from provision.time.stages import Progress
 

@@ -20,19 +20,19 @@ from provision.catalogue import accounts, gke_versions, names
 from provision.codes import Code
 from provision.errors import ClusterError, Problem, StateError
 from provision.google import resources, service_accounts
-from provision.google.api import GoogleApiError, Service
+from provision.google.api import GoogleApi, GoogleApiError, Service
 from provision.google.lists import Lists
 from provision.google.resources import CLUSTER, NETWORK
 from provision.kinds import machines
 from provision.kinds.gke import variables
 from provision.kinds.gke.kubernetes import client
-from provision.kinds.gke.kubernetes.facts import ClusterFacts
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 from provision.lifecycle import phases
 from provision.lifecycle.phases import Phase
 from provision.spec.capacity import Mode
 from provision.spec.pools import Group, Pool, Size
 from provision.state.objects import Stored, Writer
-from provision.terraform.plan import SHORT_LIVED
+from provision.terraform.plan import SHORT_LIVED, Creation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,13 +42,10 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Deployment
     from provision.deployment.kind import Stranded
     from provision.deployment.workspace import Workspace
-    from provision.google.api import GoogleApi
-    from provision.kinds.gke.kubernetes.facts import GpuPool
     from provision.spec.cluster import GkeSpec
     from provision.state.folder import StateFolder
     from provision.state.location import Place
     from provision.state.record import Record
-    from provision.terraform.plan import Creation
 
 _FACTS: Final = Stored(
     "cluster.json",

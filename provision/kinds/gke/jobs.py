@@ -40,8 +40,8 @@ from provision.kinds.gke.kubernetes import (
     stages,
     status,
 )
-from provision.kinds.gke.kubernetes.client import KubernetesError
-from provision.kinds.gke.kubernetes.objects import OURS, conditions, labels
+from provision.kinds.gke.kubernetes.client import Cluster, KubernetesError
+from provision.kinds.gke.kubernetes.objects import OURS, Object, conditions, labels
 from provision.kinds.job_folder import JobFolder
 from provision.lifecycle import pricing
 from provision.settings.choices import RestartOn
@@ -55,8 +55,6 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.documents.gke_status import Workload
     from provision.files.archive import Archive
-    from provision.kinds.gke.kubernetes.client import Cluster
-    from provision.kinds.gke.kubernetes.objects import Object
     from provision.kinds.gke.kubernetes.run_jobs import Shape
     from provision.spec.job import JobSpec
     from provision.spec.pools import Pool

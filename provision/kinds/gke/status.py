@@ -11,7 +11,7 @@ from provision.catalogue.zones import region_of
 from provision.codes import Code
 from provision.documents import gke_status
 from provision.documents.gke_status import JobState, NodeRequest, RequestState, Workload
-from provision.documents.status import About, PoolMode, PoolNow, Trouble
+from provision.documents.status import About, PoolMode, PoolNow, Status, Trouble
 from provision.errors import ClusterError
 from provision.google import refusals
 from provision.kinds import gpus as gpu_words
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provision.context import Cloud, Context
-    from provision.documents.status import Status
     from provision.google.api import GoogleApi
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.state.record import Record

@@ -17,7 +17,7 @@ from provision import words
 from provision.catalogue import bandwidths, names
 from provision.codes import Code
 from provision.cost import rates
-from provision.documents.checks import Bandwidth, NodeCheck, NodesTry
+from provision.documents.checks import Bandwidth, NodeCheck, NodesTry, RayCheck
 from provision.errors import (
     CapacityError,
     ClusterError,
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from provision.catalogue.bandwidths import Reference
     from provision.catalogue.prices import Prices
     from provision.context import Cloud, Context
-    from provision.documents.checks import RayCheck
     from provision.kinds.gke.kubernetes.all_gather import Measurement, Told
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool

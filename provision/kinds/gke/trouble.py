@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 from provision import words
 from provision.codes import Code
 from provision.documents import gke_status
-from provision.documents.gke_status import JobState, RequestState
-from provision.documents.status import About, End, EndedBy, PoolMode, Trouble, Waiting
+from provision.documents.gke_status import JobState, NodeRequest, RequestState, Workload
+from provision.documents.status import About, End, EndedBy, PoolMode, PoolNow, Trouble, Waiting
 from provision.errors import Problem
 from provision.google import refusals
-from provision.google.api import GoogleApiError
+from provision.google.api import GoogleApi, GoogleApiError
 from provision.kinds import machines, status
 from provision.kinds.gke import control_plane
 from provision.kinds.gke.control_plane import State
@@ -28,9 +28,6 @@ from provision.spec.pools import Group
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from provision.documents.gke_status import NodeRequest, Workload
-    from provision.documents.status import PoolNow
-    from provision.google.api import GoogleApi
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.nodes import Node, Nodes
     from provision.kinds.gke.kubernetes.status import Status

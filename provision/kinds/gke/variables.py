@@ -7,7 +7,7 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.kinds import variables as parts
-from provision.settings.gke import Weekday
+from provision.settings.gke import Weekday, Window
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from provision.catalogue.fabrics import Network
     from provision.deployment.deployment import RunInputs
     from provision.google.owner import Owner
-    from provision.settings.gke import Window
     from provision.spec.cluster import GkeSpec
     from provision.spec.pools import Pool
     from provision.state.location import StateLocation

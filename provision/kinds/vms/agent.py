@@ -25,23 +25,20 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from provision import words
 from provision.documents import json_object
-from provision.documents.job import JobState
-from provision.documents.vm_status import SlurmNode, SlurmNow
+from provision.documents.job import Job, JobState
+from provision.documents.vm_status import SlurmNode, SlurmNow, StartupStep
 from provision.kinds.vms import instances
 from provision.kinds.vms.instances import arguments, moment
 from provision.state import objects
-from provision.state.objects import Stored, Writer
+from provision.state.objects import Change, Stored, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from provision.context import Cloud
-    from provision.documents.job import Job
-    from provision.documents.vm_status import StartupStep
     from provision.spec.cluster import VmSpec
     from provision.spec.pools import Group
     from provision.state.folder import StateFolder
-    from provision.state.objects import Change
     from provision.time.clock import Clock
     from provision.time.stages import OpenStage
 

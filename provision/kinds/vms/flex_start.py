@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from provision import words
 from provision.catalogue import limits
 from provision.codes import Code
-from provision.deployment.deployment import ResizeRequestSpec
+from provision.deployment.deployment import Deployment, ResizeRequestSpec
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Alternatives, CapacityError, Problem, SettingsError, StillWaiting
 from provision.google import refusals, resources
-from provision.google.api import GoogleApiError, Service
+from provision.google.api import GoogleApi, GoogleApiError, Service
 from provision.google.resources import GROUP, RESIZE_REQUEST
 from provision.kinds import machines
 from provision.kinds.vms import bake, variables
@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Deployment
     from provision.deployment.workspace import Workspace
-    from provision.google.api import GoogleApi
     from provision.spec.cluster import VmSpec
     from provision.state.record import Record
     from provision.time.clock import Clock

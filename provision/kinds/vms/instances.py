@@ -24,14 +24,13 @@ from provision.kinds import gpus as gpu_words
 from provision.kinds import happened as happenings
 from provision.kinds.happened import Event, Told
 from provision.spec.capacity import Mode
-from provision.spec.pools import Group
+from provision.spec.pools import Group, Pool
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from provision.catalogue.machines import Gpu, MachineType
     from provision.google.api import GoogleApi
-    from provision.spec.pools import Pool
     from provision.state.location import Place
     from provision.state.record import Record
     from provision.time.clock import Clock

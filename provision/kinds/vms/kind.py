@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import machines, names
-from provision.deployment.kind import Kind, Later
+from provision.deployment.kind import Images, Jobs, Kind, Later
 from provision.kinds.vms import variables
 from provision.spec import cluster, pools
 from provision.spec.cluster import VmSpec
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Deployment, Held
-    from provision.deployment.kind import Images, Jobs
     from provision.documents.plan import Kept
     from provision.spec.pools import Pool
     from provision.state.location import Place

@@ -21,7 +21,7 @@ from provision.documents import json_object
 from provision.documents.timeline import StageName
 from provision.errors import ClusterError, Problem
 from provision.google import service_accounts
-from provision.google.api import GoogleApiError, Service
+from provision.google.api import GoogleApi, GoogleApiError, Service
 from provision.google.lists import Lists
 from provision.google.resources import path_in_document
 from provision.google.service_accounts import Standing
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from provision.context import Cloud
-    from provision.google.api import GoogleApi
     from provision.kinds.vms.instances import Seen
     from provision.state.location import Place
     from provision.time.stages import OpenStage, Progress

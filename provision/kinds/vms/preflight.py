@@ -16,7 +16,7 @@ from provision.codes import Code
 from provision.google import resources
 from provision.google.api import Service
 from provision.preflight import zones
-from provision.preflight.check import Check, Effect, Finding, OfKind, note, refuse
+from provision.preflight.check import Check, CheckContext, Effect, Finding, OfKind, note, refuse
 from provision.preflight.networks import in_the_network
 from provision.preflight.table import SUBNETWORK
 from provision.settings.choices import OnlineCheck
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.catalogue.images import Line
-    from provision.preflight.check import CheckContext
     from provision.spec.cluster import Image, VmSpec
     from provision.state.record import Record
 

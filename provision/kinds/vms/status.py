@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from provision import words
 from provision.catalogue import names
 from provision.documents import json_object, vm_status
-from provision.documents.status import End, EndedBy, Older, PoolMode, PoolNow
-from provision.documents.vm_status import StartupState
+from provision.documents.status import End, EndedBy, Older, PoolMode, PoolNow, Status
+from provision.documents.vm_status import StartupState, Vm
 from provision.google import refusals
 from provision.kinds import gpus, happened
 from provision.kinds import status as common
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import OutOfDate
-    from provision.documents.status import Status
-    from provision.documents.vm_status import Vm
     from provision.kinds.status import Existing
     from provision.kinds.vms.instances import Interruption, Seen
     from provision.kinds.vms.startup import Startup

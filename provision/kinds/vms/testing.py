@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
 from provision.catalogue import bandwidths, fabrics, machines, names
-from provision.catalogue.bandwidths import GIB, MIB, Collective
+from provision.catalogue.bandwidths import GIB, MIB, Collective, Reference
 from provision.catalogue.fabrics import Fabric
 from provision.codes import Code
 from provision.documents import json_object
 from provision.documents.checks import BandwidthRow, BandwidthTry, VmBandwidth, VmCheck
 from provision.documents.job import JobState
 from provision.documents.timeline import OnInterrupt, StageName
-from provision.errors import ClusterError, StillWaiting
+from provision.errors import ClusterError, Problem, StillWaiting
 from provision.google.resources import GROUP
 from provision.kinds import diagnosis
-from provision.kinds.diagnosis import Remedies, Tried, failed
+from provision.kinds.diagnosis import Finding, Members, Remedies, Tried, failed
 from provision.kinds.vms import agent, flex_start, instances, out_of_date
 from provision.kinds.vms.jobs import VmJobs
-from provision.kinds.vms.startup import Reader
+from provision.kinds.vms.startup import Reader, Startup
 from provision.lifecycle import plan_document
 from provision.screens import checks as screen
 from provision.screens.layout import counted
@@ -35,13 +35,9 @@ from provision.settings.choices import KIND
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from provision.catalogue.bandwidths import Reference
     from provision.context import Cloud, Context
-    from provision.errors import Problem
-    from provision.kinds.diagnosis import Finding, Members
     from provision.kinds.vms.agent import Answer
     from provision.kinds.vms.instances import Vm
-    from provision.kinds.vms.startup import Startup
     from provision.state.folder import StateFolder
     from provision.state.record import Record
     from provision.time.stages import OpenStage

@@ -11,12 +11,12 @@ from provision.catalogue import machines as machine_types
 from provision.catalogue import xids
 from provision.deployment.kind import Stranded
 from provision.documents.status import About, Trouble, Waiting
-from provision.documents.vm_status import StartupState
+from provision.documents.vm_status import SlurmNow, StartupState, Vm
 from provision.google import refusals
 from provision.kinds import machines, status
 from provision.kinds.status import alike, who
 from provision.kinds.vms import agent, flex_start, instances, startup
-from provision.kinds.vms.instances import arguments, moment
+from provision.kinds.vms.instances import Interruption, Member, Seen, arguments, moment
 from provision.screens.layout import counted
 from provision.spec.capacity import ASKING, Mode
 
@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.context import Cloud
-    from provision.documents.vm_status import SlurmNow, Vm
     from provision.google.api import GoogleApi
     from provision.kinds.vms.flex_start import ResizeRequest
-    from provision.kinds.vms.instances import Interruption, Member, Seen
     from provision.kinds.vms.out_of_date import LostAccount
     from provision.spec.pools import Group
     from provision.state.record import Record

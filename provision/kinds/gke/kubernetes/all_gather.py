@@ -22,14 +22,13 @@ from provision.documents.checks import BandwidthRow, NodeCheck
 from provision.kinds import diagnosis
 from provision.kinds import gpus as gpu_words
 from provision.kinds.gke.kubernetes import fabric_pods, kueue, nccl
-from provision.kinds.gke.kubernetes.objects import labelled, mount, variables
+from provision.kinds.gke.kubernetes.objects import Object, labelled, mount, variables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.nodes import Node
-    from provision.kinds.gke.kubernetes.objects import Object
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import machine_sizes, machines
 from provision.kinds.gke.kubernetes import nccl, stages
 from provision.kinds.gke.kubernetes.kueue import GPU, GPU_TOLERATION, POOL_LABEL, placement
-from provision.kinds.gke.kubernetes.objects import mount, variables
+from provision.kinds.gke.kubernetes.objects import Object, mount, variables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.nccl import PodFabric
-    from provision.kinds.gke.kubernetes.objects import Object
 
 JOB_SET_API: Final = "jobset.x-k8s.io/v1alpha2"
 SET_LABEL: Final = "jobset.sigs.k8s.io/jobset-name"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.codes import Code
 from provision.deployment.kind import WayIn, shell
 from provision.documents import json_object
-from provision.documents.job import JobFailure
+from provision.documents.job import Job, JobFailure
 from provision.errors import ClusterError
 from provision.kinds.gke.kubernetes import kueue, pods, run_jobs
 from provision.kinds.gke.kubernetes.fabric_pods import RANK_LABEL
-from provision.kinds.gke.kubernetes.objects import labels
+from provision.kinds.gke.kubernetes.objects import Object, labels
 from provision.kinds.gke.kubernetes.run_jobs import FOLDER, KEEPER
 from provision.kinds.job_folder import TO_A_MOUNT, failure
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from provision.documents.job import Job
-    from provision.kinds.gke.kubernetes.objects import Object
     from provision.state.folder import StateFolder
     from provision.state.objects import Stored
 

@@ -25,14 +25,13 @@ from typing import TYPE_CHECKING, Final
 from provision.catalogue import fabrics, machines
 from provision.catalogue.machines import GpuNetwork
 from provision.kinds.gke.kubernetes.kueue import ACCELERATOR_LABEL
-from provision.kinds.gke.kubernetes.objects import build, field, mount, variables
+from provision.kinds.gke.kubernetes.objects import Object, build, field, mount, variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from provision.catalogue.fabrics import Stack
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-    from provision.kinds.gke.kubernetes.objects import Object
 
 NAMESPACE: Final = "kube-system"
 DEVICES: Final = "devices.gke.io/container."

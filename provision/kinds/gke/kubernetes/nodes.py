@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.kinds.gke.kubernetes import kueue
-from provision.kinds.gke.kubernetes.objects import conditions, holds, later
+from provision.kinds.gke.kubernetes.objects import Object, conditions, holds, later
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from provision.kinds.gke.kubernetes.client import Cluster
-    from provision.kinds.gke.kubernetes.objects import Object
 
 CORDONED: Final = "aiinfra-cluster/cordoned"
 """The annotation with the reason and how to undo it, for whoever looks at the node."""

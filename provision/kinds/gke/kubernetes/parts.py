@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.kinds.gke.kubernetes import kueue, nccl, stages
-from provision.kinds.gke.kubernetes.objects import conditions
+from provision.kinds.gke.kubernetes.objects import Object, conditions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
-    from provision.kinds.gke.kubernetes.objects import Object
 
 _APPS: Final = "apps/v1"
 _AGAIN: Final = "run Create: it makes what is missing, and changes nothing else"

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Final
 
 from provision.documents.gke_status import JobState, PodCounts, Workload
 from provision.kinds.gke.kubernetes import kueue, reasons
-from provision.kinds.gke.kubernetes.objects import conditions, containers, holds
+from provision.kinds.gke.kubernetes.objects import Object, conditions, containers, holds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from provision.kinds.gke.kubernetes.client import Cluster
-    from provision.kinds.gke.kubernetes.objects import Object
 
 _JOBS: Final = (
     ("batch/v1", "Job"),

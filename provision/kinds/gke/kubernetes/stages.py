@@ -20,7 +20,7 @@ from provision.codes import Code
 from provision.documents.timeline import StageName
 from provision.errors import ClusterError, Problem, StateError
 from provision.kinds.gke.kubernetes import kueue, manifests, nccl
-from provision.kinds.gke.kubernetes.client import KubernetesError
+from provision.kinds.gke.kubernetes.client import Cluster, KubernetesError
 from provision.kinds.gke.kubernetes.kueue import NAMESPACE
 from provision.kinds.gke.kubernetes.manifests import Manifest
 from provision.kinds.gke.kubernetes.objects import (
@@ -34,14 +34,12 @@ from provision.kinds.gke.kubernetes.objects import (
     title,
 )
 from provision.screens.layout import counted
-from provision.time.deadline import TransientError
+from provision.time.deadline import Deadline, TransientError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-    from provision.time.deadline import Deadline
     from provision.time.stages import Progress
 
 _NOTHING: Final = Manifest(definitions=[], rest=[])

@@ -14,7 +14,7 @@ from provision.documents.gke_status import JobState, NodeRequest, RequestState, 
 from provision.google import refusals
 from provision.google.refusals import Refusal
 from provision.kinds.gke.kubernetes import kueue, nodes, parts, pods, reasons
-from provision.kinds.gke.kubernetes.objects import conditions, holds, later
+from provision.kinds.gke.kubernetes.objects import Object, conditions, holds, later
 from provision.kinds.status import until
 from provision.screens.layout import counted
 from provision.time.clock import Clock
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.kinds.gke.kubernetes.nodes import Nodes
-    from provision.kinds.gke.kubernetes.objects import Object
     from provision.kinds.gke.kubernetes.parts import Fault
     from provision.kinds.gke.kubernetes.pods import Pods
 
