@@ -23,7 +23,6 @@ from provision.errors import Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from provision.catalogue.bandwidths import Reference
 
 Members = tuple[str, ...]
 """The names of machines, VMs or nodes, that are tried together."""
@@ -212,7 +211,7 @@ def problems(
     return found
 
 
-def bar(machine_type: str, reference: Reference | None) -> str:
+def bar(machine_type: str, reference: bandwidths.Reference | None) -> str:
     """What measurements are judged by."""
     if reference is None:
         return f"there is no published figure for {machine_type}"

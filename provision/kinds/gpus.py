@@ -11,8 +11,6 @@ from provision.spec.topology import gpu_words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from provision.catalogue.machines import Gpu
-
 
 def named(machine_type: str, attached: str | None = None, count: int = 0) -> str:
     """The GPUs of each machine, such as "2 x A100 40 GB"; "" for none, or if not known."""
@@ -26,7 +24,7 @@ def named(machine_type: str, attached: str | None = None, count: int = 0) -> str
 
 
 def faults(
-    gpus: Sequence[Mapping[str, Any]], error: str, count: int | None, kind: Gpu | None
+    gpus: Sequence[Mapping[str, Any]], error: str, count: int | None, kind: machines.Gpu | None
 ) -> Iterator[str]:
     """What is wrong, by what nvidia-smi says, and where it failed by the `error`.
 
@@ -50,7 +48,7 @@ def faults(
         yield f"{_numbered(pending)} waits for a restart to repair its memory"
 
 
-def strange(names: Sequence[str], kind: Gpu | None) -> list[str]:
+def strange(names: Sequence[str], kind: machines.Gpu | None) -> list[str]:
     """GPUs of another kind than they should be, in words; at most one line."""
     if kind is None:
         return []

@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from provision.documents.gke_status import Workload
     from provision.files.archive import Archive
     from provision.kinds.gke.kubernetes.run_jobs import Shape
-    from provision.spec.job import JobSpec
     from provision.spec.pools import Pool
     from provision.state.record import Record
 
@@ -107,7 +106,7 @@ class GkeJobs(Jobs):
         # What nodes of a machine type are lost, and until when that is good enough.
         self._lost: dict[str, tuple[float, Stranded | None]] = {}
 
-    def needs(self, spec: JobSpec) -> Needs:
+    def needs(self, spec: job_spec.JobSpec) -> Needs:
         """Its nodes, and the price of those that come for it."""
         room = self._room(spec)
         made = self._made.get(room.pool.name)
@@ -115,7 +114,7 @@ class GkeJobs(Jobs):
         coming = self._coming(room, made)
         return preview.needs(replace(spec, nodes=room.nodes), room, made, coming, listed)
 
-    def submit(self, spec: JobSpec, archive: Archive | None) -> str:
+    def submit(self, spec: job_spec.JobSpec, archive: Archive | None) -> str:
         """Write the folder and the job, and make its JobSet, RayJob or Job."""
         control_plane.require_settings(self._folder, self._record)
         control_plane.require_accounts(self._cloud, self._record)
@@ -279,7 +278,7 @@ class GkeJobs(Jobs):
 
     # ------------------------------------------------------------------ what it can have
 
-    def _room(self, spec: JobSpec) -> preview.Room:
+    def _room(self, spec: job_spec.JobSpec) -> preview.Room:
         """Where a job runs, on how many nodes, and how many of its tasks at a time."""
         facts, wanted = self._facts, spec.nodes or 1
         queues = (kueue.LOCAL_QUEUE, *(it.name for it in facts.queues)) if facts.has_queue else ()

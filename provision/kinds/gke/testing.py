@@ -39,14 +39,10 @@ from provision.screens import checks as screen
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from provision.catalogue.bandwidths import Reference
     from provision.catalogue.prices import Prices
     from provision.context import Cloud, Context
-    from provision.kinds.gke.kubernetes.all_gather import Measurement, Told
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-    from provision.kinds.gke.kubernetes.nodes import Node
-    from provision.kinds.gke.kubernetes.trials import Ran
     from provision.spec.pools import Pool
     from provision.state.record import Record
 
@@ -221,7 +217,7 @@ def _test(
     return tested, waited
 
 
-def _show(context: Context, tested: Tested, ran: Ran | None) -> None:
+def _show(context: Context, tested: Tested, ran: trials.Ran | None) -> None:
     """Show what was found, and add it to the report."""
     known = {tested.pool.name: tested.document}
     context.report.checks = {**(context.report.checks or {}), **known}
@@ -246,7 +242,7 @@ def _cordoned(context: Context, cluster: Cluster, tested: Tested) -> Tested:
     return dataclasses.replace(tested, cordoned=tuple(done))
 
 
-def _nodes(context: Context, cluster: Cluster, pool: str) -> Sequence[Node]:
+def _nodes(context: Context, cluster: Cluster, pool: str) -> Sequence[nodes_module.Node]:
     deadline = context.progress.deadline(_CHANGING, _POLL)
     found = deadline.retry(
         lambda: cluster.all("v1", "Node", selector=f"{POOL_LABEL}={pool}"), "look at the nodes"
@@ -278,7 +274,7 @@ class Tested:
 
     pool: GpuPool
     nodes: tuple[str, ...]  # the nodes that took part, in the order of the test's pods
-    told: Told | None  # what they measured; None where no node was fit to
+    told: all_gather.Told | None  # what they measured; None where no node was fit to
     # node -> what was found on it; also nodes that could take no part
     checked: Mapping[str, NodeCheck]
     # node -> its zone, as far as it is known
@@ -287,7 +283,7 @@ class Tested:
     cordoned: tuple[str, ...] = ()  # the nodes that this run has cordoned
 
     @property
-    def figures(self) -> Reference | None:
+    def figures(self) -> bandwidths.Reference | None:
         """The published ones; None where there are none, or no network to measure."""
         return self.pool.bandwidth if len(self.nodes) >= bandwidths.MACHINES else None
 
@@ -359,7 +355,7 @@ class Tested:
         )
 
 
-def of(pool: GpuPool, ran: Ran, unfit: Mapping[str, NodeCheck]) -> Tested:
+def of(pool: GpuPool, ran: trials.Ran, unfit: Mapping[str, NodeCheck]) -> Tested:
     """What a test has found, beside what is wrong with nodes that could take no part."""
     told = all_gather.read(ran.logs[0] if ran.logs else "")
     found = dict(unfit)
@@ -373,7 +369,7 @@ def of(pool: GpuPool, ran: Ran, unfit: Mapping[str, NodeCheck]) -> Tested:
     return Tested(pool=pool, nodes=ran.nodes, told=told, checked=found)
 
 
-def unfit(nodes: Sequence[Node], pool: GpuPool) -> dict[str, NodeCheck]:
+def unfit(nodes: Sequence[nodes_module.Node], pool: GpuPool) -> dict[str, NodeCheck]:
     """The nodes of a pool that can take no part in a test, with what is wrong with them."""
     told = {node.name: all_gather.of_node(node, pool) for node in nodes}
     return {name: NodeCheck(faults=it) for name, it in told.items() if it}
@@ -433,7 +429,7 @@ def passed(tested: Tested) -> str:
     return f"{text}; all_gather reaches {reached}"
 
 
-def _on_sockets(whole: Measurement, pool: GpuPool, nodes: int) -> tuple[bool, set[int]]:
+def _on_sockets(whole: all_gather.Measurement, pool: GpuPool, nodes: int) -> tuple[bool, set[int]]:
     """Whether no node used the network of its GPUs; and where some did, who did not, by number."""
     hosts = all_gather.on_sockets(whole, pool) if nodes >= bandwidths.MACHINES else frozenset()
     if not hosts or len(hosts) >= len(whole.used):

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, OutOfDate
     from provision.google.api import GoogleApi
-    from provision.kinds.vms.instances import Seen
     from provision.kinds.vms.startup import Startup
     from provision.spec.cluster import VmSpec
     from provision.time.stages import Progress
@@ -108,7 +107,7 @@ def finish(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
 class Now:
     """The VMs of a group as they were seen last."""
 
-    seen: Seen
+    seen: instances.Seen
     heard: agent.Heard
     urls: Mapping[str, str | None]  # those of their notebooks, as far as they have one
     told: Mapping[str, Startup]  # what each told of its start-up
@@ -121,7 +120,7 @@ class Started:
         self._context, self._cloud, self._spec = context, cloud, spec
         self._group = flex_start.group(spec)
 
-    def _look(self) -> Seen:
+    def _look(self) -> instances.Seen:
         return instances.see_vms(self._cloud.api, self._spec)
 
     def so_far(self) -> Now:

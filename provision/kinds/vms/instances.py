@@ -29,7 +29,6 @@ from provision.spec.pools import Group, Pool
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from provision.catalogue.machines import Gpu, MachineType
     from provision.google.api import GoogleApi
     from provision.state.location import Place
     from provision.state.record import Record
@@ -474,7 +473,7 @@ def reported(vm: Vm, found: Mapping[str, Any] | None, state: str = "") -> VmChec
     )
 
 
-def due(vm: Vm) -> tuple[int | None, Gpu | None]:
+def due(vm: Vm) -> tuple[int | None, machines.Gpu | None]:
     """The number and the type of the GPUs that a VM should have; None if not known."""
     if vm.attached:
         kind, count = next(iter(vm.attached.items()))
@@ -537,7 +536,7 @@ def _faults(
 
 
 def _of_interfaces(
-    vm: Vm, found: Sequence[Mapping[str, Any]], machine: MachineType | None
+    vm: Vm, found: Sequence[Mapping[str, Any]], machine: machines.MachineType | None
 ) -> Iterator[str]:
     if len(found) != vm.interfaces:
         yield f"{len(found)} network interfaces instead of {vm.interfaces}"

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud
     from provision.files.archive import Archive
-    from provision.spec.job import JobSpec
     from provision.state.folder import StateFolder
     from provision.time.clock import Clock
 
@@ -174,7 +173,7 @@ class VmJobs(Jobs):
         self._ends: dict[str, tuple[float, bool]] = {}
         self._told: tuple[float, dict[str, Job]] = (0.0, {})
 
-    def needs(self, spec: JobSpec) -> Needs | None:
+    def needs(self, spec: job_spec.JobSpec) -> Needs | None:
         """Its VMs or parts of them, which are there, and what of the cluster's cost is its own."""
         most, machine = agent.size(self._folder), self._machine()
         self._require_room(spec)
@@ -207,7 +206,7 @@ class VmJobs(Jobs):
         ]
         return Needs(words=f"{who} {', '.join(filter(None, facts))}", more=Decimal(0))
 
-    def submit(self, spec: JobSpec, archive: Archive | None) -> str:
+    def submit(self, spec: job_spec.JobSpec, archive: Archive | None) -> str:
         """Write the folder, the job and its place in the order."""
         self._require_room(spec)
         self._require_known(spec)
@@ -215,7 +214,7 @@ class VmJobs(Jobs):
         self._change_index(lambda known: [*known, {"name": name, "cancelled": False}])
         return name
 
-    def _require_room(self, spec: JobSpec) -> None:
+    def _require_room(self, spec: job_spec.JobSpec) -> None:
         """See that the group, and each of its VMs, is as large as a job wants it."""
         most, machine = agent.size(self._folder), self._machine()
         if most is not None and (spec.nodes or 0) > most:
@@ -228,7 +227,7 @@ class VmJobs(Jobs):
         if machine:
             job_spec.require_gpus(spec, machine["type"], machine["gpus"])
 
-    def _require_known(self, spec: JobSpec) -> None:
+    def _require_known(self, spec: job_spec.JobSpec) -> None:
         """See that the VMs know all that the job asks for: an older one would leave it out."""
         wanted = [name for name in MAY_ASK if getattr(spec, name)]
         unknown = agent.without(self._folder, self._clock, wanted) if wanted else {}

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from provision.context import Cloud
-    from provision.kinds.vms.instances import Seen
     from provision.state.location import Place
     from provision.time.stages import OpenStage, Progress
 
@@ -55,7 +54,7 @@ def find(cloud: Cloud, place: Place) -> list[OutOfDate]:
 
 
 def among(
-    api: GoogleApi, place: Place, seen: Seen, lost: Iterable[LostAccount] = ()
+    api: GoogleApi, place: Place, seen: instances.Seen, lost: Iterable[LostAccount] = ()
 ) -> list[OutOfDate]:
     """The VMs that are of an older template than their group's, or of no account, by name."""
     newest = template_of(seen.group or {})
@@ -81,7 +80,7 @@ def among(
     return sorted(found, key=lambda vm: vm.name)
 
 
-def held(seen: Seen, *, older: bool) -> Held:
+def held(seen: instances.Seen, *, older: bool) -> Held:
     """The templates, the placement policies and the accounts that the VMs of a group hold.
 
     A VM that is made again is made of its own template (compute v1, "About repairing VMs", read in

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import OutOfDate
-    from provision.kinds.status import Existing
-    from provision.kinds.vms.instances import Interruption, Seen
     from provision.kinds.vms.startup import Startup
     from provision.state.record import Record
     from provision.time.clock import Clock
@@ -178,7 +176,7 @@ def _reports(
 def _vm(  # noqa: PLR0913, PLR0917 - each is a source of its own
     vm: instances.Vm,
     told: _Reported,
-    known: Interruption | None,
+    known: instances.Interruption | None,
     heard: agent.Heard,
     clock: Clock,
     node: vm_status.SlurmNode | None,
@@ -232,7 +230,7 @@ def _gpu_check(found: Mapping[str, object] | None) -> vm_status.GpuCheck | None:
     )
 
 
-def _interruption(known: Interruption | None) -> vm_status.Interruption | None:
+def _interruption(known: instances.Interruption | None) -> vm_status.Interruption | None:
     if known is None:
         return None
     event = known.event.name.lower().replace("_", "-")
@@ -305,7 +303,7 @@ def _alike(found: Sequence[OutOfDate]) -> list[Older]:
 # ------------------------------------------------------------------ the cost
 
 
-def existing(case: trouble.Case, record: Record, seen: Seen) -> Existing | None:
+def existing(case: trouble.Case, record: Record, seen: instances.Seen) -> common.Existing | None:
     """The group as far as its cost goes; None if its record is lost."""
     asked, how, usual = record.settings, mode(record), case.group.machine_type
     disk, disk_type = json_object.whole(asked.get("DISK_SIZE_GB")), asked.get("DISK_TYPE")

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.kinds.vms.agent import Answer
     from provision.kinds.vms.instances import Vm
     from provision.state.folder import StateFolder
     from provision.state.record import Record
@@ -145,7 +144,7 @@ def _check(
     told = Reader(cloud.api, record, context.clock).read(vm.name for vm in vms)
     asked = {vm.name: vm.id for vm in vms if _hears(told[vm.name])}
     stage.counts("each VM checks itself")
-    answers: dict[str, Answer] = {}
+    answers: dict[str, agent.Answer] = {}
     if asked:
         answers = agent.ask(cloud.folder, stage, "check", {}, vms=asked, seconds=_CHECK_SECONDS)
     return {vm.name: _judged(vm, told[vm.name], answers.get(vm.name)) for vm in vms}
@@ -156,7 +155,7 @@ def _hears(startup: Startup) -> bool:
     return not startup.state or agent.STEP in startup.steps
 
 
-def _judged(vm: Vm, startup: Startup, answer: Answer | None) -> VmCheck:
+def _judged(vm: Vm, startup: Startup, answer: agent.Answer | None) -> VmCheck:
     """What a VM has found, or what its start-up says where that has not come to the agent."""
     if answer is not None:
         if answer.failure:
@@ -315,7 +314,7 @@ class Outcome(Tried):
     busy: Members = ()  # VMs whose GPUs are in use, so that nothing was measured
 
 
-def outcome(plan: Plan, group: Members, answers: Mapping[str, Answer]) -> Outcome:
+def outcome(plan: Plan, group: Members, answers: Mapping[str, agent.Answer]) -> Outcome:
     """Judge what a group measured."""
     found = {name: answers[name].answer for name in group}
     if busy := tuple(name for name in group if found[name].get("users")):
@@ -352,7 +351,7 @@ def outcome(plan: Plan, group: Members, answers: Mapping[str, Answer]) -> Outcom
     )
 
 
-def _own_failure(answer: Answer) -> str:
+def _own_failure(answer: agent.Answer) -> str:
     """Why a VM has failed whatever the others did; "" if that can't be said."""
     if answer.state in {"silent", "refused", "cut-off", "stopped"}:
         return answer.failure

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud
     from provision.google.api import GoogleApi
-    from provision.kinds.vms.flex_start import ResizeRequest
     from provision.kinds.vms.out_of_date import LostAccount
     from provision.spec.pools import Group
     from provision.state.record import Record
@@ -78,7 +77,7 @@ class Case:
     vms: tuple[Vm, ...]
     down: tuple[Member, ...]  # those of the group that do not run
     known: Mapping[str, Interruption]  # what Google did to VMs of its own accord, by name
-    requests: tuple[ResizeRequest, ...]
+    requests: tuple[flex_start.ResizeRequest, ...]
     errors: Sequence[Mapping[str, Any]]  # Google's errors about VMs that do not come
     clock: Clock  # the clock of Google Cloud
     api: GoogleApi  # Google, for the places that have such machines

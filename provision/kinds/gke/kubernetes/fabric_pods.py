@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-    from provision.kinds.gke.kubernetes.nccl import PodFabric
 
 JOB_SET_API: Final = "jobset.x-k8s.io/v1alpha2"
 SET_LABEL: Final = "jobset.sigs.k8s.io/jobset-name"
@@ -278,7 +277,7 @@ def _share_memory(container: Object, room: Room | None) -> Object:
     return {"name": "shared-memory", "emptyDir": {"medium": "Memory", **size}}
 
 
-def _join(container: Object, fabric: PodFabric, pool: GpuPool) -> None:
+def _join(container: Object, fabric: nccl.PodFabric, pool: GpuPool) -> None:
     """Give a job's container the variables, mounts and rights of a network."""
     own = {entry["name"] for entry in container.get("env", [])}
     found = {**fabric.variables, **nccl.of_family(fabric, pool.machine_type)}
@@ -294,7 +293,7 @@ def _health(pool: GpuPool, kind: Kind) -> list[str]:
     return [_HEALTH.replace("{gpus}", str(pool.gpus))] if kind is Kind.WHOLE else []
 
 
-def _lines(fabric: PodFabric, pool: GpuPool, kind: Kind) -> list[str]:
+def _lines(fabric: nccl.PodFabric, pool: GpuPool, kind: Kind) -> list[str]:
     """What sets the variables that only a script of the network knows, in the shell."""
     if not fabric.script:
         return [_TORCH] if fabric.old_nccl else []
@@ -328,7 +327,7 @@ def _begin_with(container: Object, lines: list[str], kind: Kind) -> None:
     container["command"] = ["bash", "-c", script, "bash", *command]
 
 
-def _devices(fabric: PodFabric, pool: GpuPool) -> dict[str, str]:
+def _devices(fabric: nccl.PodFabric, pool: GpuPool) -> dict[str, str]:
     """What GKE's device injector gives the daemon: only the job's container asks for GPUs."""
     if fabric.daemon is None:
         return {}
@@ -338,7 +337,7 @@ def _devices(fabric: PodFabric, pool: GpuPool) -> dict[str, str]:
     return {f"{nccl.DEVICES}{fabric.daemon.name}": listed}
 
 
-def _volumes(fabric: PodFabric) -> list[Object]:
+def _volumes(fabric: nccl.PodFabric) -> list[Object]:
     paths = [*fabric.mounts, *(("/sys", "/proc/sys") if fabric.daemon else ())]
     found: list[Object] = [{"name": _volume(path), "hostPath": {"path": path}} for path in paths]
     if fabric.socket:
@@ -346,7 +345,7 @@ def _volumes(fabric: PodFabric) -> list[Object]:
     return found
 
 
-def _socket_mount(fabric: PodFabric) -> list[Object]:
+def _socket_mount(fabric: nccl.PodFabric) -> list[Object]:
     return [mount(_volume(fabric.socket), fabric.socket)] if fabric.socket else []
 
 

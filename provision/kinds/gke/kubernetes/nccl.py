@@ -30,7 +30,6 @@ from provision.kinds.gke.kubernetes.objects import Object, build, field, mount, 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from provision.catalogue.fabrics import Stack
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 
 NAMESPACE: Final = "kube-system"
@@ -317,7 +316,7 @@ FABRICS: Final[Mapping[GpuNetwork, PodFabric]] = {
 """Kind of GPU network -> what nodes and pods need for it."""
 
 
-def software(facts: ClusterFacts, pool: GpuPool) -> tuple[PodFabric, Stack] | None:
+def software(facts: ClusterFacts, pool: GpuPool) -> tuple[PodFabric, fabrics.Stack] | None:
     """NCCL's network and software on a pool's nodes, which its pods have to match; None for none.
 
     Arm machines need other images, which are untested here.
@@ -343,7 +342,7 @@ def objects(facts: ClusterFacts) -> list[Object]:
     return [*found, *([_injector(injected)] if injected else [])]
 
 
-def gate(fabric: PodFabric, stack: Stack) -> Object:
+def gate(fabric: PodFabric, stack: fabrics.Stack) -> Object:
     """The init container that pods wait in until that is installed.
 
     It has to be the first one: the devices of a daemon must exist when the daemon's container is
@@ -374,12 +373,12 @@ def gate(fabric: PodFabric, stack: Stack) -> Object:
     }
 
 
-def _marker(installer: Installer, stack: Stack) -> str:
+def _marker(installer: Installer, stack: fabrics.Stack) -> str:
     """The file on a node that says that this version is installed."""
     return f"{READY}/{installer.name}-{stack.plugin.version}"
 
 
-def _installer(installer: Installer, stack: Stack, accelerators: Iterable[str]) -> Object:
+def _installer(installer: Installer, stack: fabrics.Stack, accelerators: Iterable[str]) -> Object:
     done = _marker(installer, stack)
     once = _ONCE.format(marker=done, folder=READY)
     image, privileged = stack.plugin.pinned, {"privileged": True}
@@ -471,7 +470,7 @@ def of_family(fabric: PodFabric, machine_type: str) -> Mapping[str, str]:
     return fabric.of_family.get(family.name, {}) if family else {}
 
 
-def libraries(fabric: PodFabric, stack: Stack) -> Object | None:
+def libraries(fabric: PodFabric, stack: fabrics.Stack) -> Object | None:
     """An init container that copies libraries out of the plugin's image; None for none.
 
     The node has that image for the installer, so nothing is fetched. What the image lacks is said
@@ -498,7 +497,7 @@ done
 """
 
 
-def daemon(fabric: PodFabric, stack: Stack, mounts: list[Object]) -> Object | None:
+def daemon(fabric: PodFabric, stack: fabrics.Stack, mounts: list[Object]) -> Object | None:
     """The daemon as a sidecar that runs until the job ends; None for no daemon."""
     wanted = fabric.daemon
     if wanted is None or stack.daemon is None:
