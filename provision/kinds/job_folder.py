@@ -59,7 +59,10 @@ def name_of(sha256: str) -> str:
 
 
 class JobFolder:
-    """The jobs of a deployment as they were asked for, and what "vms" or "pods" say (`told`)."""
+    """The jobs of a deployment as they were asked for, and what "vms" or "pods" say (`told`).
+
+    What runs them is a class below it, and `Jobs`.
+    """
 
     def __init__(self, folder: StateFolder, told: str, clock: Clock) -> None:
         self._folder = folder
@@ -81,7 +84,7 @@ class JobFolder:
             name = name_of(archive.sha256)
             self._folder.write_once(name, archive.path, "application/gzip")
         while True:
-            named = job.numbered(spec.name, [*self.names(), *taken])
+            named = job.numbered(spec.name, [*self.ours(), *taken])
             # A job as machines read it.
             document = {
                 "name": named,
@@ -112,23 +115,15 @@ class JobFolder:
             if self._folder.write_once(ASKED.at(named), text, "application/json"):
                 return named
 
-    def names(self) -> Sequence[str]:
-        """The names of all jobs, the newest last."""
+    def ours(self) -> Sequence[str]:
+        """The names of all jobs of Run, the newest last."""
         found = self._folder.created(ASKED)
         return [it for it in sorted(found, key=lambda name: found[name]) if it != ORDER]
 
-    def asked(self, name: str) -> dict[str, Any] | None:
-        """A job as it was asked for; None if there is none of this name."""
-        return self._folder.read(ASKED, name)
-
-    def again(self, name: str) -> dict[str, Any] | None:
-        """A job that can be run again as it was; None if there is none of this name.
-
-        Raises:
-            StateError: Its folder is gone.
-        """
-        asked = self.asked(name)
-        sent = json_object.text((asked or {}).get("files"))
+    def asked(self, name: str, *, again: bool = False) -> dict[str, Any] | None:
+        """A job as it was asked for; see `Jobs`."""
+        asked = self._folder.read(ASKED, name)
+        sent = json_object.text((asked or {}).get("files")) if again else ""
         if sent and not (_SHA256.fullmatch(sent) and self._folder.has(name_of(sent))):
             raise StateError(
                 f"The folder of {name} is not there any more",

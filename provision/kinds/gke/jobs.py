@@ -94,14 +94,13 @@ _STATES: Final[Mapping[Queued, JobState]] = {
 }
 
 
-class GkeJobs(Jobs):
+class GkeJobs(JobFolder, Jobs):
     """The jobs of a cluster."""
 
     def __init__(self, context: Context, cloud: Cloud, record: Record) -> None:
+        super().__init__(cloud.folder, _PODS, context.clock)
         self._context, self._cloud, self._record = context, cloud, record
-        self._folder = cloud.folder
         self._facts = control_plane.finished(cloud.folder, record)
-        self._jobs = JobFolder(cloud.folder, _PODS, context.clock)
         self._failures: dict[tuple[str, int], JobFailure | None] = {}
         # What nodes of a machine type are lost, and until when that is good enough.
         self._lost: dict[str, tuple[float, Stranded | None]] = {}
@@ -125,7 +124,7 @@ class GkeJobs(Jobs):
         listed, made = pricing.known(self._context, self._cloud), self._made.get(pool.name)
         machine = job_folder.machine(made, listed) if made else {}
         taken = [it["metadata"]["name"] for it in self._things()]
-        name = self._jobs.put(spec, archive, machine, taken)
+        name = self.put(spec, archive, machine, taken)
         where = self._folder.location
         sent = archive.sha256 if archive else spec.files
         folder = f"{where.folder}/{job_folder.name_of(sent)}" if sent else ""
@@ -147,35 +146,31 @@ class GkeJobs(Jobs):
         except KubernetesError as error:
             # A request whose answer was lost is repeated, and finds what it made.
             if error.code != _TAKEN or self._thing(name, shape) is None:
-                self._jobs.forget(name)
+                self.forget(name)
                 raise
         return name
 
     def names(self) -> Sequence[str]:
         """The names of all jobs, the newest last; first those that others have submitted."""
-        return [*(it.name for it in self._others()), *self._jobs.names()]
-
-    def asked(self, name: str, *, again: bool = False) -> Mapping[str, Any] | None:
-        """A job as it was submitted."""
-        return self._jobs.again(name) if again else self._jobs.asked(name)
+        return [*(it.name for it in self._others()), *self.ours()]
 
     def unfinished(self, *, every: bool = False) -> Sequence[str]:
         """The names of those of Run that are not over."""
-        known = self._jobs.names()
+        known = self.ours()
         if not known:
             return ()
         going = (it for it in self._things() if _SHAPES[it["kind"]].end(it) is None)
         alive = {it["metadata"]["name"] for it in going}
         mine = [it for it in known if it in alive]
-        return [it for it in mine if every or not self._jobs.ends_cluster(it)]
+        return [it for it in mine if every or not self.ends_cluster(it)]
 
     def find(self, name: str) -> Job | None:
         """How far a job is, by its object, the queue, and what its pods have kept."""
-        asked = self._jobs.asked(name)
+        asked = self.asked(name)
         if asked is None:
             return next((_of_others(it) for it in self._others() if it.name == name), None)
         shape = _shape(**_kept(asked))
-        job = self._jobs.record(name, asked)
+        job = self.record(name, asked)
         job = replace(job, state=JobState.FAILED, why=f"its {shape.kind} {_GONE}")
         thing = self._thing(name, shape)
         cancelled = self._folder.read(_CANCELLED, name)
@@ -188,31 +183,19 @@ class GkeJobs(Jobs):
             told = self._folder.read(_BEGAN, name) or {}
             job = replace(job, state=JobState.CANCELLED, why=why or _ENDED, ended=ended)
             job = replace(job, began=job_folder.moment(told.get("began")))
-            return self._jobs.spent(job, asked)
+            return self.spent(job, asked)
         if thing is None:
             return replace(job, ended=job.submitted)
-        job = self._jobs.spent(self._of_thing(job, thing, shape, asked), asked)
+        job = self.spent(self._of_thing(job, thing, shape, asked), asked)
         if cancelled is not None and not job.state.is_over:
             return replace(job, state=JobState.STOPPING, why=_ENDED)
         lost = self.stranded(job) if job.state is JobState.WAITING else None
         return replace(job, why=lost.what) if lost else job
 
-    def log(self, job: Job, attempt: int, rank: int, after: int) -> Iterator[tuple[int, bytes]]:
-        """The pieces, in their order."""
-        return self._jobs.log(job, attempt, rank, after)
-
-    def newest(self, job: Job) -> Mapping[tuple[int, int], int] | None:
-        """By the names of its pieces."""
-        return self._jobs.newest(job)
-
-    def heard(self, job: Job) -> Job:
-        """By the newest piece of its log."""
-        return self._jobs.heard(job)
-
     def whole(self, job: Job) -> Job:
         """Of tasks, with what they cost, by how long the program of each pod ran."""
         job = super().whole(job)
-        asked = self._jobs.asked(job.name)
+        asked = self.asked(job.name)
         if not job.tasks or asked is None:
             return job
         spans = [
@@ -226,17 +209,17 @@ class GkeJobs(Jobs):
             if status.get("phase") == "Running" and not job_pods.is_placeholder(pod):
                 spans.append((job_folder.seconds_of(status.get("startTime")), clock.now()))
         ran = sum(clock.cloud(max(0.0, end - began)) for began, end in spans if began and end)
-        return self._jobs.spent(job, asked, ran)
+        return self.spent(job, asked, ran)
 
     def inside(self, job: Job) -> str:
         """In each of its pods."""
-        shape = _shape(**_kept(self._jobs.asked(job.name) or {}))
+        shape = _shape(**_kept(self.asked(job.name) or {}))
         selector = shape.selector(job.name, None)
         return f"kubectl get pods -l {selector}, then kubectl exec <POD> -- nvidia-smi"
 
     def way_in(self, job: Job, rank: int) -> WayIn:
         """By kubectl, with a configuration for this cluster alone."""
-        asked = self._jobs.asked(job.name)
+        asked = self.asked(job.name)
         if asked is None:
             raise job_folder.of_others(job.name, f"kubectl exec, in a pod of {job.name}")
         job_folder.require_rank(job, rank)
@@ -248,7 +231,7 @@ class GkeJobs(Jobs):
 
     def cancel(self, job: Job) -> None:
         """Delete its object, with which its pods, its place in the queue and its requests go."""
-        asked = self._jobs.asked(job.name)
+        asked = self.asked(job.name)
         if asked is None:
             raise job_folder.of_others(job.name, f"kubectl delete {job.name.lower()}")
         why = job.failure.words if job.failure else ""
@@ -256,7 +239,7 @@ class GkeJobs(Jobs):
         if job.tasks:  # nothing else says it when its Job is gone
             done, failed = run_jobs.ended(self._thing(job.name, shape) or {})
             why = f"{len(done)}/{len(failed)} {why}"
-        note = f"{self._jobs.now()} {why}".strip()
+        note = f"{self.now()} {why}".strip()
         self._folder.write_once(_CANCELLED.at(job.name), note, "text/plain")
         self._ask(
             lambda: self._cluster.delete(shape.api, shape.kind, job.name, kueue.NAMESPACE),
@@ -546,7 +529,7 @@ class GkeJobs(Jobs):
     def _others(self) -> list[Workload]:
         """What others have submitted, and is not over."""
         found = self._ask(lambda: status.read(self._cluster), "list the jobs")
-        ours = {f"{kind} {it}" for it in self._jobs.names() for kind in _SHAPES}
+        ours = {f"{kind} {it}" for it in self.ours() for kind in _SHAPES}
         return [
             it
             for it in (*found.workloads, *found.outside)

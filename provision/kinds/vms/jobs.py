@@ -40,7 +40,7 @@ from provision.state import objects
 from provision.state.objects import Stored, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from provision.context import Cloud
     from provision.files.archive import Archive
@@ -156,7 +156,7 @@ class Watch:
         self._next = time.monotonic() + self._pause
 
 
-class VmJobs(Jobs):
+class VmJobs(JobFolder, Jobs):
     """The jobs of a group of VMs; `machine` says what each of them is, `watch` looks at them."""
 
     def __init__(
@@ -166,12 +166,11 @@ class VmJobs(Jobs):
         watch: Watch | None = None,
         machine: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        self._folder, self._clock, self._watch = folder, clock, watch
-        self._machine = functools.cache(machine)
-        self._jobs = JobFolder(folder, "vms", clock)
+        super().__init__(folder, "vms", clock)
+        self._watch, self._machine = watch, functools.cache(machine)
         # What was read when.
         self._ends: dict[str, tuple[float, bool]] = {}
-        self._told: tuple[float, dict[str, Job]] = (0.0, {})
+        self._heard_last: tuple[float, dict[str, Job]] = (0.0, {})
 
     def needs(self, spec: job_spec.JobSpec) -> Needs | None:
         """Its VMs or parts of them, which are there, and what of the cluster's cost is its own."""
@@ -210,7 +209,7 @@ class VmJobs(Jobs):
         """Write the folder, the job and its place in the order."""
         self._require_room(spec)
         self._require_known(spec)
-        name = self._jobs.put(spec, archive, self._machine())
+        name = self.put(spec, archive, self._machine())
         self._change_index(lambda known: [*known, {"name": name, "cancelled": False}])
         return name
 
@@ -248,12 +247,12 @@ class VmJobs(Jobs):
 
     def names(self) -> Sequence[str]:
         """The names of all jobs, the newest last; first those that others run."""
-        ours = self._jobs.names()
+        ours = self.ours()
         return [*(name for name in self._others() if name not in ours), *ours]
 
     def find(self, name: str) -> Job | None:
         """How far a job is, by what the VMs say of it."""
-        asked = self._jobs.asked(name)
+        asked = self.asked(name)
         if asked is None:
             return self._others().get(name)
         course = self._folder.read(_COURSE, name) or self._folder.read(_NOW) or {}
@@ -293,38 +292,22 @@ class VmJobs(Jobs):
         is_final = has_begun and failures >= job.restarts and not self._is("slurm")
         return replace(found, final=is_final)
 
-    def asked(self, name: str, *, again: bool = False) -> Mapping[str, Any] | None:
-        """A job as it was submitted."""
-        return self._jobs.again(name) if again else self._jobs.asked(name)
-
     def unfinished(self, *, every: bool = False) -> Sequence[str]:
         """The names of those that are not over, in their order."""
         return [
             it
             for it in self._order()
-            if not self._is_over(it) and (every or not self._jobs.ends_cluster(it))
+            if not self._is_over(it) and (every or not self.ends_cluster(it))
         ]
 
     def others(self) -> Sequence[Job]:
         """Those on Ray, or by Slurm."""
         return list(self._others().values())
 
-    def log(self, job: Job, attempt: int, rank: int, after: int) -> Iterator[tuple[int, bytes]]:
-        """The pieces, in their order."""
-        return self._jobs.log(job, attempt, rank, after)
-
-    def newest(self, job: Job) -> Mapping[tuple[int, int], int] | None:
-        """By the names of its pieces."""
-        return self._jobs.newest(job)
-
-    def heard(self, job: Job) -> Job:
-        """By the newest piece of its log."""
-        return self._jobs.heard(job)
-
     def whole(self, job: Job) -> Job:
         """Of tasks, by what each VM has said of its own."""
         job = super().whole(job)
-        asked = self._jobs.asked(job.name)
+        asked = self.asked(job.name)
         if not job.tasks or asked is None:
             return job
         said = {
@@ -333,7 +316,7 @@ class VmJobs(Jobs):
         failed = sorted(it for it, told in said.items() if _has_failed(told))
         ran = sum(self._ran(told) for told in said.values())
         job = replace(job, tasks=replace(job.tasks, which_failed=tuple(failed)))
-        return self._jobs.spent(job, asked, ran)
+        return self.spent(job, asked, ran)
 
     def _ran(self, told: Mapping[str, Any]) -> float:
         """For how many seconds of cloud time a task has run in its last attempt."""
@@ -348,7 +331,7 @@ class VmJobs(Jobs):
 
     def way_in(self, job: Job, rank: int) -> WayIn:
         """By gcloud; into the container if the job has an image."""
-        if self._jobs.asked(job.name) is None:
+        if self.asked(job.name) is None:
             there = "scontrol show job" if self._is("slurm") else "ray job list"
             raise job_folder.of_others(job.name, f"Ssh, and there `{there}`")
         job_folder.require_rank(job, rank)
@@ -382,7 +365,7 @@ class VmJobs(Jobs):
 
     def cancel(self, job: Job) -> None:
         """Mark it in the order of jobs."""
-        if self._jobs.asked(job.name) is None:
+        if self.asked(job.name) is None:
             ends = "scancel" if self._is("slurm") else "ray job stop"
             raise job_folder.of_others(job.name, f"{ends} {job.name}, on a VM")
 
@@ -400,7 +383,7 @@ class VmJobs(Jobs):
         states = {str(state): state for state in JobState}
         state = states.get(json_object.text(course.get("state")), JobState.WAITING)
         nodes = json_object.objects(course.get("nodes"))
-        job = self._jobs.record(name, asked)
+        job = self.record(name, asked)
         job = replace(
             job,
             tasks=_counted(job.tasks, json_object.inner(course.get("tasks"))),
@@ -416,7 +399,7 @@ class VmJobs(Jobs):
             events=tuple(json_object.texts(course.get("events"))),
             gpu_use=json_object.whole(course.get("gpu_use")),
         )
-        return self._jobs.spent(job, asked)
+        return self.spent(job, asked)
 
     def _change_index(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
         """Change the order of jobs, and take those out that are over."""
@@ -459,10 +442,10 @@ class VmJobs(Jobs):
 
     def _others(self) -> dict[str, Job]:
         """What others run on Ray, or by Slurm, by name, as its head said last."""
-        read, found = self._told
+        read, found = self._heard_last
         if self._clock.since(read) >= _MOMENT:
             found = self._folder.read(_BY_SLURM if self._is("slurm") else _ON_RAY) or {}
-            self._told = self._clock.now(), found
+            self._heard_last = self._clock.now(), found
         return found
 
 
