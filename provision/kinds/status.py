@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypedDict, TypeVar
 
 from provision import __version__
+from provision.catalogue import machines
 from provision.catalogue.filestores import Tier
 from provision.codes import Code
 from provision.cost import estimate
@@ -33,6 +34,7 @@ from provision.screens.layout import counted
 from provision.settings.resource_paths import ReservationPath
 from provision.settings.storage import Share
 from provision.spec.cluster import ClusterSpec
+from provision.spec.topology import gpu_words
 from provision.state import history
 
 if TYPE_CHECKING:
@@ -175,6 +177,17 @@ def _links(record: Record, kind: Kind[ClusterSpec], outputs: Mapping[str, Any]) 
 
 
 # ------------------------------------------------------------------ what is wrong
+
+
+def gpus_of(machine_type: str, attached: str | None = None, count: int = 0) -> str:
+    """The GPUs of each machine, such as "2 x A100 40 GB"; "" for none, or if not known."""
+    if attached and count:
+        return f"{count} x {gpu_words(attached)}"
+    machine = machines.lookup(machine_type)
+    if machine is None or machine.family.gpu is None:
+        return ""
+    # A machine may have a part of one, such as "1/8".
+    return f"{machine.part or machine.gpus or 0} x {gpu_words(machine.family.gpu.name)}"
 
 
 class Named(Protocol):

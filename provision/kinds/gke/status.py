@@ -14,7 +14,6 @@ from provision.documents.gke_status import JobState, NodeRequest, RequestState, 
 from provision.documents.status import About, PoolMode, PoolNow, Status, Trouble
 from provision.errors import ClusterError
 from provision.google import refusals
-from provision.kinds import gpus as gpu_words
 from provision.kinds import happened, machines
 from provision.kinds import status as common
 from provision.kinds.gke import control_plane, trouble
@@ -227,7 +226,7 @@ def _pools(
             machine_type=machine_type,
             zone=zones[0] if len(zones) == 1 else "",
             mode=now.mode,
-            gpus=gpu_words.named(machine_type, attached, gpus),
+            gpus=common.gpus_of(machine_type, attached, gpus),
             asked=asked if most is None else None,
             least=least,
             most=most,

@@ -20,7 +20,7 @@ from provision.errors import Problem
 from provision.google import refusals, resources
 from provision.google.lists import Lists
 from provision.google.resources import GROUP
-from provision.kinds import gpus as gpu_words
+from provision.kinds import diagnosis
 from provision.kinds import happened as happenings
 from provision.kinds.happened import Event, Told
 from provision.spec.capacity import Mode
@@ -435,7 +435,7 @@ def judge(vm: Vm, found: Mapping[str, Any]) -> VmCheck:
         gpus=len(gpus),
         names=tuple(str(gpu.get("name")) for gpu in gpus),
         driver=next((str(gpu["driver"]) for gpu in gpus if gpu.get("driver")), None),
-        ecc_errors=gpu_words.memory_errors(gpus),
+        ecc_errors=diagnosis.memory_errors(gpus),
         diagnostic=ran if diagnostic.get("ran") else "not run",
         interfaces=len(json_object.objects(found.get("interfaces"))),
         local_ssds=json_object.whole(json_object.inner(found.get("local_ssd")).get("disks")),
@@ -458,7 +458,7 @@ def reported(vm: Vm, found: Mapping[str, Any] | None, state: str = "") -> VmChec
     faults = []
     if count is not None and gpus != count:
         faults.append(f"{gpus} GPUs instead of {count}")
-    faults += gpu_words.strange(names, kind)
+    faults += diagnosis.strange(names, kind)
     if errors:
         faults.append(f"{errors} uncorrected memory (ECC) errors")
     if interfaces != vm.interfaces:
@@ -516,7 +516,7 @@ def _faults(
 ) -> Iterator[str]:
     count, kind = due(vm)
     if count != 0:
-        yield from gpu_words.faults(gpus, json_object.text(found.get("error")), count, kind)
+        yield from diagnosis.faults_of_gpus(gpus, json_object.text(found.get("error")), count, kind)
     if failures:
         named = "; ".join(map(str, failures[:_MOST]))
         more = f"; and {len(failures) - _MOST} more" if len(failures) > _MOST else ""

@@ -11,7 +11,7 @@ from provision.documents import json_object, vm_status
 from provision.documents.status import End, EndedBy, Older, PoolMode, PoolNow, Status
 from provision.documents.vm_status import StartupState, Vm
 from provision.google import refusals
-from provision.kinds import gpus, happened
+from provision.kinds import happened
 from provision.kinds import status as common
 from provision.kinds.vms import agent, flex_start, instances, out_of_date, startup, trouble
 from provision.kinds.vms.jobs import VmJobs
@@ -99,7 +99,7 @@ def look(
         machine_type=group.machine_type,
         zone=group.zone,
         mode=how,
-        gpus=gpus.named(group.machine_type, group.gpu, group.gpus),
+        gpus=common.gpus_of(group.machine_type, group.gpu, group.gpus),
         asked=case.wanted,
         there=len(vms),
         ready=sum(vm.is_ready for vm in vms),

@@ -31,7 +31,8 @@ def _on_vms(kind: str = "none", address: str | None = None, *, ours: bool = True
     record = having(project_id="p", zone="z", settings={"ORCHESTRATOR_TYPE": kind})
     told = [{"name": it, "external_ip": address} for it in ("vm-1", "-o ProxyCommand=x")]
     folder = having(record=lambda: record, read=lambda _: {"vms": told})
-    is_kind, asked = kind.__eq__, {"a-1": {}} if ours else {}
+    asked: dict[str, Any] = {"a-1": {}} if ours else {}
+    is_kind = kind.__eq__
     return having(_folder=folder, asked=asked.get, _is=is_kind, _of_task=lambda *_: "vm-1")
 
 

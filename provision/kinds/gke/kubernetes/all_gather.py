@@ -20,7 +20,6 @@ from provision.catalogue import bandwidths, fabrics, machines
 from provision.catalogue.bandwidths import GIB, KIB, MIB
 from provision.documents.checks import BandwidthRow, NodeCheck
 from provision.kinds import diagnosis
-from provision.kinds import gpus as gpu_words
 from provision.kinds.gke.kubernetes import fabric_pods, kueue, nccl
 from provision.kinds.gke.kubernetes.objects import Object, labelled, mount, variables
 
@@ -201,7 +200,7 @@ def of_log(log: str, pool: GpuPool) -> NodeCheck:
     interfaces = int(found.group(1)) if found else None
     if lines:
         told = f"nvidia-smi failed: {error}" if error else ""
-        faults = list(gpu_words.faults(gpus, told, pool.gpus, _kind(pool)))
+        faults = list(diagnosis.faults_of_gpus(gpus, told, pool.gpus, _kind(pool)))
     else:
         faults = ["it has told nothing of its GPUs"]
     if interfaces is not None and interfaces < pool.interfaces:
@@ -214,7 +213,7 @@ def of_log(log: str, pool: GpuPool) -> NodeCheck:
         gpus=len(gpus),
         names=tuple(str(gpu["name"]) for gpu in gpus),
         driver=next((str(gpu["driver"]) for gpu in gpus), None),
-        ecc_errors=gpu_words.memory_errors(gpus),
+        ecc_errors=diagnosis.memory_errors(gpus),
         interfaces=interfaces,
         faults=tuple(faults),
     )
