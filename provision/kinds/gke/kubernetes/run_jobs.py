@@ -517,3 +517,10 @@ RAY_JOB: Final = Shape(
     restarts=lambda _: None,
     selector=lambda name, _: f"{RAY_LABEL}={name}",  # it has one cluster at a time
 )
+
+SHAPES: Final = {it.kind: it for it in (JOB_SET, RAY_JOB, JOB)}
+
+
+def shape(ray: object, array: object) -> Shape:
+    """That of a job on Ray, of one of tasks, or of another."""
+    return RAY_JOB if ray else JOB if array else JOB_SET
