@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from provision import words
 from provision.catalogue import bandwidths
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from provision.catalogue.machines import Gpu
+    from provision.documents.checks import NodeCheck, VmCheck
 
 
 Members = tuple[str, ...]
@@ -197,21 +198,15 @@ class Remedies:
     closer: str  # how to have machines that stand closer to each other
 
 
-class Checked(Protocol):
-    """What a machine found about itself, judged."""
-
-    @property
-    def faults(self) -> tuple[str, ...]:
-        """What is wrong with it, in words; none if nothing is."""
-
-
 def failed(what: str, *, why: str = "", fix: str) -> Problem:
     """A problem that a test has found."""
     return Problem(code=Code.TEST_FAILED, what=what, why=why, fix=fix)
 
 
 def of_single(
-    checked: Mapping[str, Checked], machine_type: Callable[[str], str], fix: Callable[[str], str]
+    checked: Mapping[str, VmCheck | NodeCheck],
+    machine_type: Callable[[str], str],
+    fix: Callable[[str], str],
 ) -> list[Problem]:
     """What is wrong with machines on their own, by their names."""
     return [

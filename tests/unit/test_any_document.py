@@ -404,7 +404,7 @@ def test_a_note_names_a_file_that_only_a_run_has(content: bytes) -> None:
 @given(_damaged(ROSTER))
 def test_ranks_are_whole_numbers_of_names(content: bytes) -> None:
     folder = MemoryFolder({"vms/roster.json": content})
-    found = agent.seats(cast("Any", SimpleNamespace(folder=folder)))
+    found = agent.heard(cast("Any", SimpleNamespace(folder=folder))).seats
 
     assert all(type(seat.rank) in {int, type(None)} for seat in found.values())
     assert all(isinstance(name, str) for name in found)

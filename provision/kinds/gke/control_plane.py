@@ -359,12 +359,11 @@ def behind(cloud: Cloud, spec: GkeSpec, cluster: Mapping[str, Any]) -> dict[str,
         for name, pool in node_pools(cluster).items()
         if name in scaling
         and pool.get("version") != target
-        and (_keeps_nodes(pool) or _is_empty(cloud, pool))
+        and (
+            (pool.get("upgradeSettings") or {}).get("strategy") == SHORT_LIVED
+            or _is_empty(cloud, pool)
+        )
     }
-
-
-def _keeps_nodes(pool: Mapping[str, Any]) -> bool:
-    return bool((pool.get("upgradeSettings") or {}).get("strategy") == SHORT_LIVED)
 
 
 def _is_empty(cloud: Cloud, pool: Mapping[str, Any]) -> bool:

@@ -254,8 +254,8 @@ def existing(
     return common.Existing.of(
         record,
         machines=tuple(pool for pool in there if pool.name in known),
-        system=tuple(pool for pool in there if pool.name not in known),
-        network_is_made=record.settings.get("NETWORK_CONFIG") != NetworkConfig.EXISTING,
+        system_pools=tuple(pool for pool in there if pool.name not in known),
+        makes_network=record.settings.get("NETWORK_CONFIG") != NetworkConfig.EXISTING,
         has_control_plane=True,
         ages={
             one.pool: [common.hours(created, clock) or 0.0 for created in one.created]

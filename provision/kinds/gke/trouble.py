@@ -83,14 +83,7 @@ def found(case: Case) -> Iterator[Trouble]:
     for one in case.lost:
         yield status.trouble(one, About.CLUSTER)
     yield from _nodes(case)
-    for fault in case.told.faults:
-        yield Trouble(
-            about=About.CLUSTER,
-            what=fault.what,
-            why=(fault.why,) if fault.why else (),
-            fix=fault.fix,
-            by_itself=fault.by_itself,
-        )
+    yield from case.told.faults
     given_up = [work for work in case.told.workloads if work.state is JobState.GIVEN_UP]
     for (_, message, advice), jobs in alike(given_up, _words).items():
         yield Trouble(

@@ -138,7 +138,7 @@ class Started:
             found = {vm.name: vm for vm in seen.vms(context.clock)}
             context.note(instances.ending_soon(list(found.values())))
             started = {name: vm.started for name, vm in found.items()}
-            beats = functools.partial(agent.beats, self._cloud.folder)
+            beats = functools.partial(self._cloud.folder.changed, agent.MEMBER)
             reader = startup.Reader(self._cloud.api, spec, context.clock, started, beats)
             told = startup.wait(reader, found, progress=context.progress, stay=self._all_run)
             urls = self._urls(told)

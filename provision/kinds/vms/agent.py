@@ -109,35 +109,20 @@ def _queue(content: bytes) -> Queue | None:
     return Queue(at, head[:_LONGEST], nodes) if at is not None and head else None
 
 
-_SIZE: Final = Stored("vms/group.json", Writer.MACHINES, _size)
+SIZE: Final = Stored("vms/group.json", Writer.MACHINES, _size)
 _ROSTER: Final = Stored("vms/roster.json", Writer.MACHINES, _members, largest=2**24)
 MEMBER: Final = Stored("vms/members/{}.json", Writer.MACHINES, objects.said)
-_IDLE: Final = Stored("vms/idle.json", Writer.MACHINES, _at)
-_QUEUE: Final = Stored("vms/slurm/nodes.json", Writer.MACHINES, _queue)
+IDLE: Final = Stored("vms/idle.json", Writer.MACHINES, _at)
+QUEUE: Final = Stored("vms/slurm/nodes.json", Writer.MACHINES, _queue)
 
 
 def tell_size(cloud: Cloud, spec: VmSpec, *, is_new: bool) -> None:
     """Say how many VMs the group is to have: their NNODES; `is_new`: whether it is a new one."""
     count = spec.group.size.first
     # Where older versions are kept, each write of the same leaves one behind.
-    if is_new or size(cloud.folder) != count:
+    if is_new or cloud.folder.read(SIZE) != count:
         text = json.dumps({"instance_count": count})
-        cloud.folder.write(_SIZE.name, text, "application/json")
-
-
-def size(folder: StateFolder) -> int | None:
-    """How many VMs the group is to have; None if no Create has said so."""
-    return folder.read(_SIZE)
-
-
-def idle_since(folder: StateFolder) -> float | None:
-    """When the last VM powered itself off, as it was idle (Unix epoch); None if none did."""
-    return folder.read(_IDLE)
-
-
-def queue(folder: StateFolder) -> Queue | None:
-    """What Slurm says of the VMs; None where there is none, or not yet."""
-    return folder.read(_QUEUE)
+        cloud.folder.write(SIZE.name, text, "application/json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,13 +184,8 @@ class Heard:
 def heard(cloud: Cloud, known: Mapping[str, Change] | None = None) -> Heard:
     """What is heard of the VMs of a group; `known`: their heartbeats, if they are known."""
     roster = cloud.folder.read(_ROSTER) or ()
-    found = beats(cloud.folder) if known is None else known
+    found = cloud.folder.changed(MEMBER) if known is None else known
     return Heard(_seats(roster), found, _accounts(roster))
-
-
-def beats(folder: StateFolder) -> Mapping[str, Change]:
-    """The last heartbeat of each VM, by name."""
-    return folder.changed(MEMBER)
 
 
 def without(folder: StateFolder, clock: Clock, wanted: Collection[str]) -> Mapping[str, set[str]]:
@@ -215,15 +195,10 @@ def without(folder: StateFolder, clock: Clock, wanted: Collection[str]) -> Mappi
     """
     found = {
         vm: {*wanted} - {*beat.notes.get("knows", _KNOWN_BEFORE).split()}
-        for vm, beat in beats(folder).items()
+        for vm, beat in folder.changed(MEMBER).items()
         if clock.since(beat.at) < _LATE
     }
     return {vm: unknown for vm, unknown in sorted(found.items()) if unknown}
-
-
-def seats(cloud: Cloud) -> Mapping[str, Seat]:
-    """The VMs by name, as far as they have agreed on their ranks."""
-    return _seats(cloud.folder.read(_ROSTER) or ())
 
 
 def accounts(folder: StateFolder) -> Mapping[str, str]:

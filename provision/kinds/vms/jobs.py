@@ -174,7 +174,7 @@ class VmJobs(JobFolder, Jobs):
 
     def needs(self, spec: job_spec.JobSpec) -> Needs | None:
         """Its VMs or parts of them, which are there, and what of the cluster's cost is its own."""
-        most, machine = agent.size(self._folder), self._machine()
+        most, machine = self._folder.read(agent.SIZE), self._machine()
         self._require_room(spec)
         if most is None or not machine:
             return None
@@ -215,7 +215,7 @@ class VmJobs(JobFolder, Jobs):
 
     def _require_room(self, spec: job_spec.JobSpec) -> None:
         """See that the group, and each of its VMs, is as large as a job wants it."""
-        most, machine = agent.size(self._folder), self._machine()
+        most, machine = self._folder.read(agent.SIZE), self._machine()
         if most is not None and (spec.nodes or 0) > most:
             raise SettingsError(
                 f"The job wants {spec.nodes} VMs, and the group has {most}",

@@ -62,7 +62,7 @@ def look(
     lost = out_of_date.without_account(cloud, record, seen.documents, heard.accounts)
     older = out_of_date.among(cloud.api, record, seen, lost)
     is_slurm = bool(found) and record.settings.get(KIND) == "slurm"
-    queue = agent.queue(cloud.folder) if is_slurm else None
+    queue = cloud.folder.read(agent.QUEUE) if is_slurm else None
     nodes = queue.nodes if queue else {}
     vms = [
         _vm(vm, told[vm.name], known.get(vm.name), heard, clock, nodes.get(vm.name)) for vm in found
@@ -88,7 +88,7 @@ def look(
         api=cloud.api,
         bound=any(vm.bound for vm in found),
         unrepaired=policy.get("defaultActionOnFailure") == "DO_NOTHING" and not makes_none_again,
-        idles=has_idle_timeout and agent.idle_since(cloud.folder) is not None,
+        idles=has_idle_timeout and cloud.folder.read(agent.IDLE) is not None,
         lost=(*lost, *roleless),
         slurm=queue.now(clock, VmJobs(cloud.folder, clock).others()) if queue else None,
     )
@@ -341,7 +341,7 @@ def existing(case: trouble.Case, record: Record, seen: instances.Seen) -> common
     return common.Existing.of(
         record,
         machines=pools,
-        network_is_made=asked.get("NETWORK_CONFIG")
+        makes_network=asked.get("NETWORK_CONFIG")
         not in {NetworkConfig.DEFAULT, NetworkConfig.EXISTING},
         ages={named[it]: ages for it, ages in by_kind.items()},
         age=common.hours((seen.group or {}).get("creationTimestamp"), case.clock),

@@ -144,8 +144,8 @@ def template(
         software = nccl.software(facts, pool)
         if software and part:
             # The node's plugin finds none of its interfaces there; within a node none is needed.
-            wanted["env"] = [*variables({"NCCL_NET_PLUGIN": "none"}), *wanted.get("env", [])]
-            software = None
+            without, software = variables({"NCCL_NET_PLUGIN": "none"}), None
+            wanted["env"] = [*without, *wanted.get("env", [])]
         if kind is not Kind.HEAD:
             annotations |= {} if part else stages.network_annotations(pool)
             _ask(spec, wanted, pool, part)
@@ -160,7 +160,7 @@ def template(
                 "/sys": "/hostsysfs",
                 "/proc/sys": "/hostprocsysfs",
             }
-            mounted = [mount(_volume(path), at) for path, at in beside_it.items()]
+            mounted = (mount(_volume(path), at) for path, at in beside_it.items())
             sidecar = nccl.daemon(fabric, stack, [*mounted, *_socket_mount(fabric)])
             before.append(nccl.gate(fabric, stack))
             beside += [sidecar] if sidecar else []
@@ -169,7 +169,8 @@ def template(
                 before.append(bring)
                 volumes.append({"name": bring["name"], "emptyDir": {}})
                 _extend(wanted, "volumeMounts", [dict(nccl.BROUGHT_MOUNT)])
-            lines += [*_health(pool, kind), *_lines(fabric, pool, kind)]
+            health = [_HEALTH.replace("{gpus}", str(pool.gpus))] if kind is Kind.WHOLE else []
+            lines += [*health, *_lines(fabric, pool, kind)]
         if facts.secrets:
             before.append(_read_secrets(facts))
             memory = {"medium": "Memory", "sizeLimit": "16Mi"}
@@ -180,9 +181,7 @@ def template(
         _begin_with(wanted, lines, kind)
         if kind is Kind.WHOLE:
             volumes.append(_share_memory(wanted, room_on(pool.machine_type, part, pool.gpus)))
-    spec["containers"] = [wanted]
-    if volumes:
-        spec["volumes"] = volumes
+    spec |= {"containers": [wanted], **({"volumes": volumes} if volumes else {})}
     return {"metadata": {"annotations": annotations}, "spec": spec}
 
 
@@ -287,10 +286,6 @@ def _join(container: Object, fabric: nccl.PodFabric, pool: GpuPool) -> None:
     if fabric.capabilities:
         added = {"capabilities": {"add": list(fabric.capabilities)}}
         container["securityContext"] = {**container.get("securityContext", {}), **added}
-
-
-def _health(pool: GpuPool, kind: Kind) -> list[str]:
-    return [_HEALTH.replace("{gpus}", str(pool.gpus))] if kind is Kind.WHOLE else []
 
 
 def _lines(fabric: nccl.PodFabric, pool: GpuPool, kind: Kind) -> list[str]:

@@ -161,7 +161,8 @@ def way_in(
         ClusterError: There is none.
     """
     heads = (it for it in found if labels(it).get("ray.io/node-type") != "worker")
-    pod = next((it for it in heads if rank(it) == number and _runs(it)), None)
+    stay = (it for it in heads if rank(it) == number and "deletionTimestamp" not in it["metadata"])
+    pod = next((it for it in stay if (it.get("status") or {}).get("phase") == "Running"), None)
     if pod is None:
         raise ClusterError(
             f"The pod of {'task' if job.tasks else 'rank'} {number} of {job.name} does not run:"
@@ -182,8 +183,3 @@ def way_in(
         forwards=lambda port: f"kubectl port-forward {name} --namespace {kueue.NAMESPACE} {port}",
         access=access,
     )
-
-
-def _runs(pod: Object) -> bool:
-    gone = "deletionTimestamp" in pod["metadata"]
-    return not gone and (pod.get("status") or {}).get("phase") == "Running"

@@ -104,7 +104,7 @@ def objects(facts: ClusterFacts) -> list[Object]:
         return []
     return [
         build(API, "ResourceFlavor", DEFAULT_FLAVOR, spec={}),
-        *_topology(facts),
+        *([_topology()] if any(pool.placed for pool in facts.pools) else []),
         *(_flavor(pool) for pool in facts.pools),
         *(_check() if facts.queued_pools else []),
         *_queues(facts),
@@ -170,11 +170,8 @@ def quantity(number: int) -> str:
     return str(number)
 
 
-def _topology(facts: ClusterFacts) -> list[Object]:
-    if not any(pool.placed for pool in facts.pools):
-        return []
-    levels = [{"nodeLabel": label} for label in _LEVELS]
-    return [build(API, "Topology", TOPOLOGY, spec={"levels": levels})]
+def _topology() -> Object:
+    return build(API, "Topology", TOPOLOGY, spec={"levels": [{"nodeLabel": it} for it in _LEVELS]})
 
 
 def placement(facts: ClusterFacts, pool: GpuPool) -> dict[str, str]:

@@ -140,16 +140,15 @@ def read(
         metadata = thing["metadata"]
         created = str(metadata.get("creationTimestamp") or "")
         # One that was made again has its name from the one that failed, whose events stay.
-        its = (it for it in seen[metadata["name"]] if (_last(it) or created) >= created)
+        its = (
+            it
+            for it in seen[metadata["name"]]
+            if str(it.get("lastTimestamp") or it.get("eventTime") or created) >= created
+        )
         xids = {xid for it in its for xid in _XID_WORDS.findall(str(it.get("message")))}
         node = _node(thing, xids, clock)
         pools.setdefault(metadata["labels"][kueue.POOL_LABEL], []).append(node)
     return tuple(Nodes(pool=pool, each=tuple(nodes)) for pool, nodes in sorted(pools.items()))
-
-
-def _last(event: Object) -> str:
-    """When it happened last; "" if that is not known."""
-    return str(event.get("lastTimestamp") or event.get("eventTime") or "")
 
 
 def cordon(cluster: Cluster, node: str, why: str) -> bool:

@@ -22,10 +22,10 @@ from provision.time.clock import Clock
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from provision.documents.status import Trouble
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.kinds.gke.kubernetes.nodes import Nodes
-    from provision.kinds.gke.kubernetes.parts import Fault
     from provision.kinds.gke.kubernetes.pods import Pods
 
 REQUEST_API: Final = "autoscaling.x-k8s.io/v1"
@@ -41,7 +41,7 @@ class Status:
     workloads: tuple[Workload, ...]  # the jobs in the queue
     requests: tuple[NodeRequest, ...]
     outside: tuple[Workload, ...] = ()  # the jobs that no queue knows and that have not ended
-    faults: tuple[Fault, ...] = ()  # what is wrong with what Create has brought into the cluster
+    faults: tuple[Trouble, ...] = ()  # what is wrong with what Create has brought into the cluster
 
 
 def is_out_of_stock(thing: NodeRequest | Workload) -> bool:
