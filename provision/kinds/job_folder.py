@@ -59,10 +59,7 @@ def name_of(sha256: str) -> str:
 
 
 class JobFolder:
-    """The jobs of a deployment as they were asked for, and what "vms" or "pods" say (`told`).
-
-    What runs them is a class below it, and `Jobs`.
-    """
+    """The jobs of a deployment as they were asked for, and what "vms" or "pods" say (`told`)."""
 
     def __init__(self, folder: StateFolder, told: str, clock: Clock) -> None:
         self._folder = folder
@@ -235,10 +232,7 @@ def machine(pool: Pool, listed: Prices | None) -> dict[str, Any]:
 
 
 def hourly(machine: Mapping[str, Any], part: int | None) -> Decimal | None:
-    """What so many GPUs of a machine cost in an hour: their share of it; None if not known.
-
-    `part`: None for all of it.
-    """
+    """What a machine costs in an hour, or so many of its GPUs: their share; None if not known."""
     text, has = json_object.text(machine.get("hourly")), json_object.whole(machine.get("gpus")) or 0
     if not _MONEY.fullmatch(text):
         return None

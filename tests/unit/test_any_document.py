@@ -427,7 +427,7 @@ def test_a_vms_answer_is_judged_whatever_it_says(content: bytes) -> None:
 def test_a_guest_attribute_is_a_start_up_whatever_it_says(content: bytes) -> None:
     startup = Startup.of({"startup": content.decode("utf-8", "replace")})
 
-    for text in (startup.state, startup.step, startup.words, startup.stage, startup.detail):
+    for text in (startup.state, startup.step, startup.words, startup.detail):
         assert isinstance(text, str)
     assert startup.fails_often in {True, False}
     json.dumps(plain(status._startup(startup)))

@@ -81,10 +81,7 @@ ANSWERING: Final = KEPT | {State.DEGRADED}
 
 
 def find(api: GoogleApi, place: Place, lists: Lists | None = None) -> dict[str, Any] | None:
-    """The cluster of a deployment as Google has it; None if it does not exist.
-
-    `lists`: what was listed so far.
-    """
+    """The cluster of a deployment as Google has it; None if it does not exist."""
     name = names.CLUSTER.of(place.name_prefix)
     path = CLUSTER.path(project=place.project_id, location=place.region, name=name)
     return (lists or Lists(api)).find(CLUSTER.look, place.project_id, path)

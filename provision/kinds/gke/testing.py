@@ -124,10 +124,7 @@ def chosen(
     made: Mapping[str, Pool],
     listed: Prices | None,
 ) -> list[Part]:
-    """The pools to test, the cheapest first: what is wrong there is known before the dear ones.
-
-    `made`: name -> a pool as prices are looked up for it.
-    """
+    """The pools to test, the cheapest first: what is wrong there is known before the dear ones."""
     known = [pool.name for pool in facts.pools]
     wanted = known if asked is None else [names.own_pool(prefix, asked, known)]
     # The images with NCCL's tests are for x86 alone.

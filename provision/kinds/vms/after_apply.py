@@ -99,7 +99,7 @@ def finish(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
             now = started.so_far()
             connection.tell(context, cloud, made, _connection(spec, now), is_ready=False)
         raise
-    context.note(startup.notes(now.told))
+    context.note(list(startup.notes(now.told)))
     connection.tell(context, cloud, made, _connection(spec, now))
 
 
@@ -167,7 +167,7 @@ class Started:
             left = max(0.0, left - deadline.passed)
 
     def _all_run(self) -> bool:
-        return machines.all_run(self._cloud.api, self._group)
+        return machines.run(machines.look(self._cloud.api, self._group), self._group)
 
     def _silent(
         self,

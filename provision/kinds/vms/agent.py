@@ -33,7 +33,7 @@ from provision.state import objects
 from provision.state.objects import Change, Stored, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from provision.context import Cloud
     from provision.spec.cluster import VmSpec
@@ -189,10 +189,7 @@ def heard(cloud: Cloud, known: Mapping[str, Change] | None = None) -> Heard:
 
 
 def without(folder: StateFolder, clock: Clock, wanted: Collection[str]) -> Mapping[str, set[str]]:
-    """The VMs that live and may be too old to know all that a job asks for, and what of it.
-
-    `wanted`: names of what `jobs/NAME.json` has.
-    """
+    """The VMs that live and may be too old to know all `wanted` of `jobs/NAME.json`, and what."""
     found = {
         vm: {*wanted} - {*beat.notes.get("knows", _KNOWN_BEFORE).split()}
         for vm, beat in folder.changed(MEMBER).items()
@@ -331,7 +328,9 @@ def ask(  # noqa: PLR0913 - a task, and how it is waited for
         folder.write(_TASK, json.dumps(task | {"seconds": seconds}), "application/json")
         deadline = stage.deadline(seconds + _WRITING, _POLL)
         while True:
-            answers |= dict(_answers(folder, number, answers))
+            waiting = (vm for vm in folder.names(_RESULT, number) if vm in answers)
+            for vm in [it for it in waiting if not answers[it].is_over]:
+                answers[vm] = folder.read(_RESULT, number, vm) or answers[vm]
             over = sum(it.is_over for it in answers.values())
             said = f"{over} of {len(answers)} VMs have answered"
             stage.news(f"{before}: {said}" if before else said)
@@ -344,14 +343,3 @@ def ask(  # noqa: PLR0913 - a task, and how it is waited for
         folder.remove(_TASK)
         for vm in folder.names(_RESULT, number):
             folder.remove(_RESULT.at(number, vm))
-
-
-def _answers(
-    folder: StateFolder, number: str, known: Mapping[str, Answer]
-) -> Iterator[tuple[str, Answer]]:
-    """The answers of the VMs that are not done yet, as they are now."""
-    for vm in folder.names(_RESULT, number):
-        if vm in known and not known[vm].is_over:
-            answer = folder.read(_RESULT, number, vm)
-            if answer is not None:
-                yield vm, answer

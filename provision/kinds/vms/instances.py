@@ -227,17 +227,16 @@ def ending_soon(vms: Sequence[Vm]) -> list[Problem]:
     ending = {name: has for name, (has, half) in left.items() if has < min(_SHORT, half)}
     if not ending:
         return []
-    return [
-        Problem(
-            code=Code.ENDS_SOON,
-            setting="MAX_RUN_DURATION",
-            what=f"in {words.duration(min(ending.values()))} Google deletes {words.listed(ending)}",
-            why="MAX_RUN_DURATION is over then, and can't be extended for what runs",
-            fix="save what is on its disk; a Create after that requests a new VM"
-            if len(ending) == 1
-            else "save what is on their disks; a Create after that requests new VMs",
-        )
-    ]
+    one = "save what is on its disk; a Create after that requests a new VM"
+    several = "save what is on their disks; a Create after that requests new VMs"
+    note = Problem(
+        code=Code.ENDS_SOON,
+        setting="MAX_RUN_DURATION",
+        what=f"in {words.duration(min(ending.values()))} Google deletes {words.listed(ending)}",
+        why="MAX_RUN_DURATION is over then, and can't be extended for what runs",
+        fix=one if len(ending) == 1 else several,
+    )
+    return [note]
 
 
 def moment(text: str | None) -> float | None:

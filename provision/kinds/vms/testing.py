@@ -83,7 +83,7 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
     if used:
         context.note([left_out(used, all_of_them=False)])
     if measured is not None:
-        context.note(notes(measured))
+        context.note(list(notes(measured)))
     return passed(checked, measured.document if measured else None)
 
 
@@ -124,7 +124,7 @@ def _require_idle(jobs: VmJobs) -> None:
         job, are = ("job", "it is") if len(running) == 1 else ("jobs", "they are")
         raise ClusterError.of(
             [
-                diagnosis.failed(
+                failed(
                     f"nothing was tested: Slurm runs the {job} {words.listed(running)}",
                     why="a test takes all GPUs of all VMs together",
                     fix=f"run Test again when {are} over; on a VM, sudo"
@@ -187,7 +187,7 @@ def of_vms(vms: Sequence[Vm], checked: Mapping[str, VmCheck], where: str) -> lis
     if login := {name: it.login for name, it in checked.items() if it.login}:
         has = words.listed(next(iter(login.values())))
         problems.append(
-            diagnosis.failed(
+            failed(
                 f"a login shell on {words.listed(login)} has {has}",
                 why="NCCL then looks for another network in what people start there than in jobs",
                 fix="remove it from what login shells read after"
@@ -196,7 +196,7 @@ def of_vms(vms: Sequence[Vm], checked: Mapping[str, VmCheck], where: str) -> lis
         )
     if rest:
         what = f"{len(rest)} more: {words.listed(rest)}"
-        problems.append(diagnosis.failed(what, fix="the JSON (--output json) has all of them"))
+        problems.append(failed(what, fix="the JSON (--output json) has all of them"))
     return problems
 
 
@@ -205,7 +205,7 @@ def left_out(used: Mapping[str, Sequence[str]], *, all_of_them: bool) -> Problem
     named = [f"{name} ({', '.join(its)})" if its else name for name, its in used.items()]
     more = f", and {len(named) - _MOST} more" if len(named) > _MOST else ""
     what = "nothing was measured" if all_of_them else "not measured"
-    return diagnosis.failed(
+    return failed(
         f"{what}: the GPUs of {words.listed(named[:_MOST])}{more} are in use",
         why="NCCL's measurement would take 8.5 GB of each GPU from what runs there",
         fix="run Test again when that has ended",
@@ -533,28 +533,22 @@ def problems(measured: Measured, where: str) -> list[Problem]:
     return [*alone, *diagnosis.problems(measured.finding, measured.outcomes, bar, remedies)]
 
 
-def notes(measured: Measured) -> list[Problem]:
+def notes(measured: Measured) -> Iterator[Problem]:
     """What is said beside a bandwidth that is good, or that no VM has to be able to measure."""
-    found, said = measured.document, []
+    found = measured.document
     if found.not_measured and not measured.busy:
-        said.append(
-            failed(
-                f"the bandwidth between the VMs was not measured: {found.not_measured}",
-                why="NCCL's library is all that it takes, and this image has none where it is"
-                " looked for",
-                fix="install it (apt-get install libnccl2, from NVIDIA's repository), or choose an"
-                " image with PyTorch; the VMs themselves are tested",
-            )
+        yield failed(
+            f"the bandwidth between the VMs was not measured: {found.not_measured}",
+            why="NCCL's library is all that it takes, and this image has none where it is looked"
+            " for",
+            fix="install it (apt-get install libnccl2, from NVIDIA's repository), or choose an"
+            " image with PyTorch; the VMs themselves are tested",
         )
     if found.plugin_nccl and found.nccl and found.plugin_nccl != found.nccl:
-        said.append(
-            failed(
-                f"jobs load NCCL {found.nccl}, and the network's plugin came with"
-                f" {found.plugin_nccl}",
-                why="PyTorch's packages have an NCCL of their own, which LD_LIBRARY_PATH does not"
-                " change; it was measured",
-                fix=f"nothing while it is fast enough; LD_PRELOAD={found.plugin} gives a job the"
-                " plugin's",
-            )
+        yield failed(
+            f"jobs load NCCL {found.nccl}, and the network's plugin came with {found.plugin_nccl}",
+            why="PyTorch's packages have an NCCL of their own, which LD_LIBRARY_PATH does not"
+            " change; it was measured",
+            fix=f"nothing while it is fast enough; LD_PRELOAD={found.plugin} gives a job the"
+            " plugin's",
         )
-    return said

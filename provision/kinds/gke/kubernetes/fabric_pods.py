@@ -192,10 +192,7 @@ def job_set(
     spec: Mapping[str, Any] = _NOTHING,
     job: Mapping[str, Any] = _NOTHING,
 ) -> Object:
-    """A JobSet with one pod on each of so many nodes.
-
-    `spec`: what else its spec says. `job`: what else the Job of its pods says.
-    """
+    """A JobSet with one pod on each of so many nodes; `spec`, `job`: what else these two say."""
     pods = {
         "parallelism": nodes,
         "completions": nodes,
@@ -392,10 +389,7 @@ class Room:
 
 
 def room_on(machine_type: str, part: int | None = None, gpus: int = 1) -> Room | None:
-    """What a pod can ask for on a node of a machine type; None if its size is not known.
-
-    `part`: of so many `gpus`, those that it has; None for all.
-    """
+    """What a pod with a `part` of a node's GPUs can ask for; None if the size is not known."""
     machine, memory = machines.lookup(machine_type), machine_sizes.memory(machine_type)
     if machine is None or memory is None:
         return None

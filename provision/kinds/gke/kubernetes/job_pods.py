@@ -125,10 +125,7 @@ def first_task(
 def first_failure(
     own: Sequence[Object], ends: Iterable[Mapping[str, Any]], made: Callable[[], Iterable[Object]]
 ) -> JobFailure | None:
-    """What failed first in an attempt that has ended: by the ends of its programs, and its pods.
-
-    `made`: gets the Jobs of the last attempt, which say which pod ended it.
-    """
+    """What failed first in an attempt that has ended; `made`: gets the Jobs of the last attempt."""
     of_rank = {rank(it): it for it in own[::-1]}
     failed = [it for it in ends if it.get("code") != 0 and it.get("told") is not True]
     if failed:
@@ -137,6 +134,7 @@ def first_failure(
         return failure({**end, "cause": why})
     if found := next(filter(None, map(unbegun, of_rank.values())), None):
         return found
+    # They say which pod ended it.
     for child in made():
         message = str(conditions(child).get("Failed", {}).get("message", ""))
         if pod := _POD.search(message):

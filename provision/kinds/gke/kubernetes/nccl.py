@@ -346,8 +346,7 @@ def gate(fabric: PodFabric, stack: fabrics.Stack) -> Object:
     """The init container that pods wait in until that is installed.
 
     It has to be the first one: the devices of a daemon must exist when the daemon's container is
-    made. Its pod has `READY_VOLUME` where there is an
-    installer.
+    made. Its pod has `READY_VOLUME` where there is an installer.
     """
     installer = fabric.installer
     if installer is None:

@@ -123,7 +123,7 @@ def test_who_says_with_its_heartbeat_that_it_is_done_is_not_asked() -> None:
     }
     names = [*(beats.keys() - {"somebody"}), "unheard"]
     api = FakeApi(**{name: [_told("running", "gpu")] for name in names})
-    reader = Reader(cast("GoogleApi", api), PLACE, Clock(), beats=lambda: beats)
+    reader = Reader(cast("GoogleApi", api), PLACE, Clock(), look=lambda: beats)
     others = ["failed", "late", "mute", "spoiled", "unheard"]
     assert sorted(reader.slow(names)) == others
     found = reader.read(names)
@@ -258,7 +258,7 @@ def test_a_step_that_may_fail_is_worth_a_note_and_a_command_that_got_over_it_non
     assert "the step ops-agent failed on a" in note.what
     assert note.why.endswith("E: no route")
     found, _ = _wait(FakeApi(a=[_failing(3), DONE]))
-    assert startup.notes(found) == []
+    assert not list(startup.notes(found))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "null"])
