@@ -222,37 +222,30 @@ def of_single(
 
 def problems(
     finding: Finding, tried: Sequence[Tried], bar: str, remedies: Remedies
-) -> list[Problem]:
+) -> Iterator[Problem]:
     """What is wrong between machines. `bar`: what measurements are judged by."""
     members, suspects = remedies.members, finding.suspects
     bad = [it for it in tried if not it.passed]
-    found = [
-        failed(
+    for name in finding.faulty:
+        yield failed(
             f"{name} is at fault: {worst(tried, name)}",
             why=f"it failed with nobody but {members} that passed with others; {bar}",
             fix=remedies.another((name,)),
         )
-        for name in finding.faulty
-    ]
     if suspects:
         last = next(it.why for it in reversed(bad) if set(suspects) & set(it.members))
-        found.append(
-            failed(
-                f"between {words.listed(suspects)}: {last}",
-                why=f"which of them is at fault shows only beside two that are not; {bar}",
-                fix=f"{remedies.another(suspects)}; or {remedies.more}",
-            )
+        yield failed(
+            f"between {words.listed(suspects)}: {last}",
+            why=f"which of them is at fault shows only beside two that are not; {bar}",
+            fix=f"{remedies.another(suspects)}; or {remedies.more}",
         )
     for together in finding.together:
         why = next(it.why for it in bad if it.members == together)
-        found.append(
-            failed(
-                f"{len(together)} {members} together: {why}",
-                why=f"parts of them are as fast as they should be; {bar}",
-                fix=remedies.closer,
-            )
+        yield failed(
+            f"{len(together)} {members} together: {why}",
+            why=f"parts of them are as fast as they should be; {bar}",
+            fix=remedies.closer,
         )
-    return found
 
 
 def bar(machine_type: str, reference: bandwidths.Reference | None) -> str:

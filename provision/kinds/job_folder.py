@@ -10,7 +10,6 @@ have written.
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import re
 from dataclasses import asdict, replace
@@ -23,6 +22,7 @@ from provision.documents import json_object
 from provision.documents.events import stamp
 from provision.documents.job import Job, JobFailure, JobState, JobTasks
 from provision.errors import ClusterError, SettingsError, StateError
+from provision.kinds.status import seconds_of
 from provision.spec import job, packages
 from provision.state import objects
 from provision.state.objects import Stored, Writer
@@ -237,14 +237,6 @@ def hourly(machine: Mapping[str, Any], part: int | None) -> Decimal | None:
     if not _MONEY.fullmatch(text):
         return None
     return Decimal(text) * part / has if part and 0 < part < has else Decimal(text)
-
-
-def seconds_of(moment: str | None) -> float | None:
-    """A moment in seconds since 1970; None for none."""
-    try:
-        return dt.datetime.fromisoformat(moment).timestamp() if moment else None
-    except (ValueError, OverflowError):
-        return None
 
 
 def require_rank(job: Job, rank: int) -> None:

@@ -229,6 +229,14 @@ def trouble(
 # ------------------------------------------------------------------ when machines end
 
 
+def seconds_of(moment: str | None) -> float | None:
+    """An RFC 3339 moment as Unix epoch; None where there is none, or it can't be read."""
+    try:
+        return dt.datetime.fromisoformat(moment).timestamp() if moment else None
+    except (ValueError, OverflowError):
+        return None
+
+
 def until(moment: str, clock: Clock) -> int:
     """Seconds of cloud time until a moment in RFC 3339 format; 0 for one in the past."""
     return int(clock.until(dt.datetime.fromisoformat(moment).timestamp()))

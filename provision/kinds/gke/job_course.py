@@ -35,6 +35,7 @@ from provision.kinds.gke.kubernetes import (
 )
 from provision.kinds.gke.kubernetes.objects import OURS, Object, conditions, labels
 from provision.kinds.job_folder import JobFolder
+from provision.kinds.status import seconds_of
 from provision.settings.choices import RestartOn
 from provision.spec import job as job_spec
 from provision.state import objects
@@ -147,7 +148,7 @@ class Courses(JobFolder, Jobs):
         for pod in self._pods(job.name, run_jobs.JOB):
             status = pod.get("status") or {}
             if status.get("phase") == "Running" and not job_pods.is_placeholder(pod):
-                spans.append((job_folder.seconds_of(status.get("startTime")), clock.now()))
+                spans.append((seconds_of(status.get("startTime")), clock.now()))
         ran = sum(clock.cloud(max(0.0, end - began)) for began, end in spans if began and end)
         return self.spent(job, asked, ran)
 

@@ -47,7 +47,7 @@ def data(context: Context, cloud: Cloud, record: Record) -> list[str]:
     if document is None:
         return []
     try:
-        return going(control_plane.reach(document, cloud.api, context.environ))
+        return list(going(control_plane.reach(document, cloud.api, context.environ)))
     except (ClusterError, CredentialsError, TransientError):
         return []
 
@@ -214,15 +214,13 @@ def balanced(cluster: Cluster) -> list[Object]:
     ]
 
 
-def going(cluster: Cluster) -> list[str]:
+def going(cluster: Cluster) -> Iterator[str]:
     """The volumes that go with their claims, in words."""
-    found = []
     for spec in (it["spec"] for it in _made(cluster.all("v1", _VOLUME))):
         claim = spec.get("claimRef") or {}
         name = f"{claim.get('namespace', '')}/{claim.get('name', '')}"
         size = spec["capacity"]["storage"]
-        found.append(f"Volume of the claim {name}, {size}, with all its files")
-    return found
+        yield f"Volume of the claim {name}, {size}, with all its files"
 
 
 def storage(cluster: Cluster, project: str) -> dict[str, str]:

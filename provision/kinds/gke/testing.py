@@ -37,7 +37,7 @@ from provision.screens import amounts, layout
 from provision.screens import checks as screen
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from provision.catalogue.prices import Prices
     from provision.context import Cloud, Context
@@ -103,7 +103,7 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
             failed.append(type(error).of(named))
             continue
         left -= min(waited, share)
-        if bad := problems(tested):
+        if bad := list(problems(tested)):
             failed.append(ClusterError.of(bad))
         else:
             found.append(passed(tested))
@@ -372,27 +372,27 @@ def unfit(nodes: Sequence[nodes_module.Node], pool: GpuPool) -> dict[str, NodeCh
     return {name: NodeCheck(faults=it) for name, it in told.items() if it}
 
 
-def problems(tested: Tested) -> list[Problem]:
+def problems(tested: Tested) -> Iterator[Problem]:
     """What is wrong with a pool."""
     pool, tried = tested.pool, tested.tried
-    found = diagnosis.of_single(
+    yield from diagnosis.of_single(
         tested.checked, lambda _: pool.machine_type, lambda name: _another(tested, (name,))
     )
     if tested.told and _on_sockets(tested.told.whole, pool, len(tested.nodes))[0]:
-        everywhere = diagnosis.failed(
+        yield diagnosis.failed(
             "NCCL used plain sockets instead of the GPU network",
             why="it is the same on each node, so no single one is at fault: NCCL's plugin is not"
             " installed, or does not find its interfaces",
             fix="check kubectl --namespace kube-system get daemonsets, and the installer's log",
         )
-        return [*found, everywhere]
+        return
     if tried and len(tried[0].members) == 1 and not tried[0].passed:
-        alone = diagnosis.failed(
+        yield diagnosis.failed(
             f"{tried[0].members[0]}: {tried[0].why}",
             why="NCCL's test ran on its own GPUs; the log above says where it ended",
             fix=_another(tested, tried[0].members),
         )
-        return [*found, alone]
+        return
     remedies = Remedies(
         members="nodes",
         another=lambda names: _another(tested, names),
@@ -400,15 +400,13 @@ def problems(tested: Tested) -> list[Problem]:
         closer="set ENABLE_COMPACT_PLACEMENT=yes, which new pools alone can have",
     )
     bar = diagnosis.bar(pool.machine_type, tested.figures)
-    found += diagnosis.problems(tested.finding, tried, bar, remedies)
+    yield from diagnosis.problems(tested.finding, tried, bar, remedies)
     if tested.ray is not None and not tested.ray.passed:
-        through_ray = diagnosis.failed(
+        yield diagnosis.failed(
             f"the test through Ray failed on {pool.name}: {tested.ray.why}",
             why="a RayJob was to use each GPU of its nodes once",
             fix="look at Ray's operator: kubectl get rayjobs,rayclusters; then run Test again",
         )
-        found.append(through_ray)
-    return found
 
 
 def passed(tested: Tested) -> str:

@@ -230,7 +230,8 @@ class Started:
             wanted,
             progress=self._context.progress,
         )
-        self._context.note(connection.missing(wanted - urls.keys()))
+        if without := wanted - urls.keys():
+            self._context.note([connection.missing(without)])
         return urls
 
 

@@ -27,8 +27,9 @@ from provision import words
 from provision.documents import json_object
 from provision.documents.job import Job, JobState
 from provision.documents.vm_status import SlurmNode, SlurmNow, StartupStep
+from provision.kinds.status import seconds_of
 from provision.kinds.vms import instances
-from provision.kinds.vms.instances import arguments, moment
+from provision.kinds.vms.instances import arguments
 from provision.state import objects
 from provision.state.objects import Change, Stored, Writer
 
@@ -166,7 +167,7 @@ class Heard:
         elif seat is not None:
             is_heard, last = seat.rank is not None, seat.since
         else:  # a step that failed has said why
-            is_heard = agent == "failed" or clock.since(moment(started) or 0.0) < _LATE
+            is_heard = agent == "failed" or clock.since(seconds_of(started) or 0.0) < _LATE
         if is_heard:
             return ""
         return f"has not been heard of{f' for {words.duration(clock.since(last))}' if last else ''}"
@@ -174,7 +175,7 @@ class Heard:
     def clock(self, name: str) -> tuple[str, ...]:
         """That a clock is wrong, by what it wrote with a heartbeat and when Google got that."""
         beat = self.beats.get(name)
-        renewed = moment(json_object.text(beat.notes.get("renewed"))) if beat else None
+        renewed = seconds_of(json_object.text(beat.notes.get("renewed"))) if beat else None
         if beat is None or renewed is None or abs(renewed - beat.at) < _WRONG:
             return ()
         ahead = "ahead of" if renewed > beat.at else "behind"
@@ -217,7 +218,7 @@ def _seats(roster: Iterable[Mapping[str, Any]]) -> Mapping[str, Seat]:
             rank=rank if it.get("present") is True else None,
             faults=_words(it.get("faults")),
             disks=_words(it.get("disks")),
-            since=moment(json_object.text(it.get("since"))),
+            since=seconds_of(json_object.text(it.get("since"))),
         )
         for it in roster
         if (rank := json_object.whole(it.get("rank"))) is not None

@@ -23,6 +23,7 @@ from provision.google.resources import GROUP
 from provision.kinds import diagnosis
 from provision.kinds import happened as happenings
 from provision.kinds.happened import Event, Told
+from provision.kinds.status import alike, seconds_of
 from provision.spec.capacity import Mode
 from provision.spec.pools import Group, Pool
 
@@ -239,14 +240,6 @@ def ending_soon(vms: Sequence[Vm]) -> list[Problem]:
     return [note]
 
 
-def moment(text: str | None) -> float | None:
-    """An RFC 3339 moment as Unix epoch; None where there is none, or it can't be read."""
-    try:
-        return dt.datetime.fromisoformat(text).timestamp() if text else None
-    except (ValueError, OverflowError):
-        return None
-
-
 def _remaining(instance: Mapping[str, Any], clock: Clock) -> float | None:
     duration, start = _lives(instance), _started(instance)
     if duration is None or not start:
@@ -367,7 +360,7 @@ def restarting(vms: Iterable[Vm], known: Mapping[str, Interruption], clock: Cloc
         met = known.get(vm.name)
         if met is None or met.event is Event.PREEMPTED or met.ago > _RESTART:
             return False
-        started = moment(vm.started)
+        started = seconds_of(vm.started)
         return vm.restarts and (started is None or clock.since(started) > met.ago)
 
     return {vm.name for vm in vms if is_due(vm)}
@@ -392,9 +385,6 @@ def gone(
     members: Sequence[Member], known: Mapping[str, Interruption], group: Group | None = None
 ) -> list[Problem]:
     """What has become of VMs that run no longer; `group`: theirs if it makes none again."""
-    alike: dict[str, list[Member]] = {}
-    for one in members:
-        alike.setdefault(one.story(known), []).append(one)
     return [
         Problem(
             code=Code.MACHINES_GONE,
@@ -410,7 +400,7 @@ def gone(
             f" --instances={','.join(one.name for one in members)}; then run Create for a new"
             " request",
         )
-        for what, them in alike.items()
+        for what, them in alike(members, lambda one: one.story(known)).items()
     ]
 
 

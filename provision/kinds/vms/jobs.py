@@ -31,6 +31,7 @@ from provision.documents.job import Job, JobState, JobTasks
 from provision.errors import CheckError, ClusterError, SettingsError
 from provision.kinds import connection, job_folder
 from provision.kinds.job_folder import JobFolder
+from provision.kinds.status import seconds_of
 from provision.kinds.vms import agent, contents, instances, out_of_date, trouble
 from provision.screens import amounts, layout
 from provision.screens import jobs as screen
@@ -91,7 +92,7 @@ def _others(content: bytes) -> dict[str, Job]:
         state = _STATES.get(json_object.text(it.get("state")))
         if not state or not _NAME.fullmatch(name):
             continue
-        at = job_folder.moment(job_folder.seconds_of(since) if isinstance(since, str) else since)
+        at = job_folder.moment(seconds_of(since) if isinstance(since, str) else since)
         user, why = json_object.text(it.get("user")), json_object.text(it.get("why"))
         told = _QUEUED.format(user, name) if user else _SENT
         waits = why if state is JobState.WAITING else ""
@@ -128,32 +129,26 @@ class Watch:
         self._deaf = ""
         self._stranded: Stranded | None = None
 
-    def deaf(self) -> str:
-        """Why VMs hear of nothing, with what fixes it; "" for no reason that is known here."""
-        self._look()
-        return self._deaf
+    def look(self) -> tuple[str, Stranded | None]:
+        """Why VMs hear of nothing, with what fixes it, "" for nothing that is known; what is lost.
 
-    def stranded(self) -> Stranded | None:
-        """What VMs are lost that do not come again; None for none."""
-        self._look()
-        return self._stranded
-
-    def _look(self) -> None:
-        if time.monotonic() < self._next:
-            return
-        self._cloud.folder.look_again()
-        record = self._cloud.folder.record()
-        if record is None:
-            return
-        self._deaf, self._stranded = "", None
-        # Who may see jobs need not be allowed to see VMs.
-        with contextlib.suppress(CheckError):
-            seen = instances.see(self._cloud.api, record)
-            self._stranded = trouble.stranded(self._cloud, record, seen)
-            lost = out_of_date.without_account(self._cloud, record, seen.documents)
-            said = (f"{it.problem.what}; {it.problem.fix}" for it in lost)
-            self._deaf = "; ".join(said).replace("\n", " ")
-        self._next = time.monotonic() + self._pause
+        The latter are VMs that do not come again.
+        """
+        record = None
+        if time.monotonic() >= self._next:
+            self._cloud.folder.look_again()
+            record = self._cloud.folder.record()
+        if record is not None:
+            self._deaf, self._stranded = "", None
+            # Who may see jobs need not be allowed to see VMs.
+            with contextlib.suppress(CheckError):
+                seen = instances.see(self._cloud.api, record)
+                self._stranded = trouble.stranded(self._cloud, record, seen)
+                lost = out_of_date.without_account(self._cloud, record, seen.documents)
+                said = (f"{it.problem.what}; {it.problem.fix}" for it in lost)
+                self._deaf = "; ".join(said).replace("\n", " ")
+            self._next = time.monotonic() + self._pause
+        return self._deaf, self._stranded
 
 
 class VmJobs(JobFolder, Jobs):
@@ -258,7 +253,7 @@ class VmJobs(JobFolder, Jobs):
         course = self._folder.read(_COURSE, name) or self._folder.read(_NOW) or {}
         course = course if course.get("name") == name else {}
         is_known = course and course.get("state") != JobState.WAITING
-        if not is_known and self._watch and (deaf := self._watch.deaf()):
+        if not is_known and self._watch and (deaf := self._watch.look()[0]):
             return self._job(name, asked, {"why": deaf})
         names = [] if is_known else self._order()
         earlier = names[: names.index(name)] if name in names else []
@@ -280,7 +275,7 @@ class VmJobs(JobFolder, Jobs):
 
     def stranded(self, job: Job) -> Stranded | None:
         """By their group; with no VM left, what comes next of an attempt is its failure."""
-        found = self._watch.stranded() if self._watch else None
+        found = self._watch.look()[1] if self._watch else None
         if found is None or found.left >= (job.nodes or math.inf):
             return None
         course = self._folder.read(_COURSE, job.name) or self._folder.read(_NOW) or {}
@@ -453,19 +448,9 @@ def _counted(tasks: JobTasks | None, told: Mapping[str, Any]) -> JobTasks | None
     """A job's tasks, with how many are how far."""
     if tasks is None or not told:
         return tasks
-    found = (
-        json_object.whole(told.get(it)) or 0
-        for it in ("waiting", "running", "succeeded", "failed", "cancelled")
-    )
-    waiting, running, succeeded, failed, cancelled = found
-    return replace(
-        tasks,
-        waiting=waiting,
-        running=running,
-        succeeded=succeeded,
-        failed=failed,
-        cancelled=cancelled,
-    )
+    states = ("waiting", "running", "succeeded", "failed", "cancelled")
+    counts: dict[str, Any] = {it: json_object.whole(told.get(it)) or 0 for it in states}
+    return replace(tasks, **counts)
 
 
 def _has_failed(told: Mapping[str, Any]) -> bool:

@@ -25,7 +25,7 @@ from provision.documents.timeline import StageName
 from provision.documents.vm_status import StartupStep
 from provision.errors import ClusterError, Problem
 from provision.kinds import happened
-from provision.kinds.vms.instances import moment
+from provision.kinds.status import seconds_of
 from provision.state import objects
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Startup:
         gpu_check = json_object.inner(whole.get("gpu_check"))
         if gpu_check and isinstance(whole.get("fabric"), dict):
             gpu_check = {**gpu_check, "fabric": whole["fabric"]}
-        at = moment(json_object.text(whole.get("at")))
+        at = seconds_of(json_object.text(whole.get("at")))
         return cls(
             state=json_object.text(whole.get("state")),
             step=json_object.text(whole.get("step")),
@@ -227,7 +227,7 @@ class Reader:
         )
         latest: dict[str, float] = {}
         for vm, text in (*self.started.items(), *resets):
-            at = moment(text)
+            at = seconds_of(text)
             if at is not None:
                 latest[vm] = max(at, latest.get(vm, at))
         return latest

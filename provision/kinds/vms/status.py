@@ -23,7 +23,7 @@ from provision.spec.capacity import Mode
 from provision.spec.pools import Pool, Size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import OutOfDate
@@ -251,21 +251,16 @@ def mode(record: Record) -> PoolMode | None:
     return PoolMode(Mode.asked(asked).value)
 
 
-def _ends(case: trouble.Case) -> list[End]:
+def _ends(case: trouble.Case) -> Iterator[End]:
     limited = [vm.remaining_seconds for vm in case.vms if vm.remaining_seconds is not None]
-    found = common.run_ends(limited, "VM", case.clock)
-    free = len(case.vms) - len(limited)
-    if free:
-        found.append(common.never_ends(free, "VM", _LIMITED))
-    return found + [
-        End(
-            what=f"{counted(one.count, 'VM')} to come",
-            how=EndedBy.RUN,
-            words=f"each {words.duration(one.run_seconds)} after it came",
-        )
-        for one in case.requests
-        if one.is_open
-    ]
+    yield from common.run_ends(limited, "VM", case.clock)
+    if free := len(case.vms) - len(limited):
+        yield common.never_ends(free, "VM", _LIMITED)
+    for one in case.requests:
+        if one.is_open:
+            what = f"{counted(one.count, 'VM')} to come"
+            after = f"each {words.duration(one.run_seconds)} after it came"
+            yield End(what=what, how=EndedBy.RUN, words=after)
 
 
 def _counts(case: trouble.Case, older: Sequence[OutOfDate]) -> vm_status.Counts:

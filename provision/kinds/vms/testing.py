@@ -72,8 +72,7 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
         context.report.checks = {**checked, group: measured.document}
     context.console.show(screen.lines(context.report.checks, context.console.width), as_result=True)
     where = f"{group} --zone {record.zone} --project {record.project_id}"
-    bad = of_vms(found, checked, where)
-    bad += problems(measured, where) if measured else []
+    bad = [*of_vms(found, checked, where), *(problems(measured, where) if measured else ())]
     used = {vm.name: checked[vm.name].users for vm in found if checked[vm.name].users}
     used |= dict.fromkeys(measured.busy if measured else (), ())
     if len(used) == len(found):
@@ -170,7 +169,7 @@ def _judged(vm: Vm, startup: Startup, answer: agent.Answer | None) -> VmCheck:
 # ------------------------------------------------------------------ in words
 
 
-def of_vms(vms: Sequence[Vm], checked: Mapping[str, VmCheck], where: str) -> list[Problem]:
+def of_vms(vms: Sequence[Vm], checked: Mapping[str, VmCheck], where: str) -> Iterator[Problem]:
     """What is wrong with single VMs; `where` as `instances.another_host` has it."""
     by_name = {vm.name: vm for vm in vms}
 
@@ -183,21 +182,18 @@ def of_vms(vms: Sequence[Vm], checked: Mapping[str, VmCheck], where: str) -> lis
 
     in_order = {vm.name: checked[vm.name] for vm in vms}
     found = diagnosis.of_single(in_order, lambda name: by_name[name].machine_type, fix)
-    problems, rest = found[:_MOST], [it.what.partition(":")[0] for it in found[_MOST:]]
+    yield from found[:_MOST]
     if login := {name: it.login for name, it in checked.items() if it.login}:
         has = words.listed(next(iter(login.values())))
-        problems.append(
-            failed(
-                f"a login shell on {words.listed(login)} has {has}",
-                why="NCCL then looks for another network in what people start there than in jobs",
-                fix="remove it from what login shells read after"
-                " /etc/profile.d/zz-aiinfra-nccl.sh, such as /root/.profile",
-            )
+        yield failed(
+            f"a login shell on {words.listed(login)} has {has}",
+            why="NCCL then looks for another network in what people start there than in jobs",
+            fix="remove it from what login shells read after /etc/profile.d/zz-aiinfra-nccl.sh,"
+            " such as /root/.profile",
         )
-    if rest:
+    if rest := [it.what.partition(":")[0] for it in found[_MOST:]]:
         what = f"{len(rest)} more: {words.listed(rest)}"
-        problems.append(failed(what, fix="the JSON (--output json) has all of them"))
-    return problems
+        yield failed(what, fix="the JSON (--output json) has all of them")
 
 
 def left_out(used: Mapping[str, Sequence[str]], *, all_of_them: bool) -> Problem:

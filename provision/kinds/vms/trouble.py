@@ -14,9 +14,9 @@ from provision.documents.status import About, Trouble, Waiting
 from provision.documents.vm_status import SlurmNow, StartupState, Vm
 from provision.google import refusals
 from provision.kinds import machines, status
-from provision.kinds.status import alike, who
+from provision.kinds.status import alike, seconds_of, who
 from provision.kinds.vms import agent, flex_start, instances, startup
-from provision.kinds.vms.instances import Interruption, Member, Seen, arguments, moment
+from provision.kinds.vms.instances import Interruption, Member, Seen, arguments
 from provision.screens.layout import counted
 from provision.spec.capacity import ASKING, Mode
 
@@ -101,7 +101,7 @@ class Case:
 
     def age(self, vm: Vm) -> int:
         """Seconds of cloud time since its last start; 0 if not known."""
-        started = moment(vm.started)
+        started = seconds_of(vm.started)
         return 0 if started is None else int(self.clock.since(started))
 
 

@@ -111,7 +111,10 @@ def _requests(run: Run) -> None:
 
 
 def _startup(run: Run) -> None:
-    reader = SimpleNamespace(read=lambda names: dict.fromkeys(names, startup.Startup()), options="")
+    place = SimpleNamespace(zone="z", project_id="p")
+    reader = SimpleNamespace(
+        read=lambda names: dict.fromkeys(names, startup.Startup()), place=place
+    )
     startup.wait(cast("Any", reader), {"vm-1", "vm-2"}, progress=run.progress)
 
 

@@ -49,15 +49,11 @@ def stages(facts: ClusterFacts, environ: Mapping[str, str]) -> tuple[list[Stage]
     """The stages, and notes on manifests that are not the pinned ones."""
     add_ons = manifests.wanted(queue=facts.has_queue)
     read = {add_on.name: manifests.read(add_on, environ) for add_on in add_ons}
-    return _with(facts, read), [it.note for it in read.values() if it.note]
+    return own(facts, read), [it.note for it in read.values() if it.note]
 
 
-def own(facts: ClusterFacts) -> list[Stage]:
-    """The stages without what comes from manifests."""
-    return _with(facts, {})
-
-
-def _with(facts: ClusterFacts, read: Mapping[str, Manifest]) -> list[Stage]:
+def own(facts: ClusterFacts, read: Mapping[str, Manifest]) -> list[Stage]:
+    """The stages; of what comes from manifests, what is read."""
     job_set = read.get(manifests.JOBSET.name, _NOTHING)
     found = [
         Stage("networks of the pods", [*network_objects(facts), *claims(facts)]),

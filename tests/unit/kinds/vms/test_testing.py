@@ -39,7 +39,7 @@ def test_a_bad_vm_is_not_recreated_under_who_works_and_of_many_a_handful_is_name
     (problem,) = testing.of_vms(bound, {"vm-0": VmCheck(faults=(SEVEN,))}, WHERE)
     assert problem.fix.endswith("--fault-reasons=behavior=CHIP_ERROR")
     vms = made(9)
-    problems = testing.of_vms(vms, {vm.name: VmCheck(faults=(SEVEN,)) for vm in vms}, WHERE)
+    problems = [*testing.of_vms(vms, {vm.name: VmCheck(faults=(SEVEN,)) for vm in vms}, WHERE)]
     assert len(problems) == 6
     assert problems[5].what == "4 more: vm-5, vm-6, vm-7, vm-8"
 
