@@ -431,7 +431,6 @@ def test_a_guest_attribute_is_a_start_up_whatever_it_says(content: bytes) -> Non
         assert isinstance(text, str)
     assert startup.fails_often in {True, False}
     json.dumps(plain(status._startup(startup)))
-    json.dumps(plain(status._gpu_check(startup.gpu_check)))
     if startup.gpu_check is not None:
         json.dumps(plain(instances.reported(VM, startup.gpu_check)))
 

@@ -99,7 +99,7 @@ def _made(
     """The files, and notes on manifests."""
     notes: Sequence[Problem] = ()
     if manifests.missing(manifests.wanted(queue=known.has_queue), environ):
-        found = stages.own(known, {})
+        found = stages.own(known)
     else:
         found, notes = stages.stages(known, environ)
     wanted = [stage for stage in found if stage.objects]

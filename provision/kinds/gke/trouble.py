@@ -435,7 +435,7 @@ def troubles(
     them = [node for node in pool.each if node.unready]
     if them:
         repairs = (document.get("management") or {}).get("autoRepair")
-        commands = [] if repairs else _commands(them, document, mode)
+        commands = [] if repairs else [*_commands(them, document, mode)]
         yield Trouble(
             about=About.POOL,
             what=f"{_named(them, pool.pool)} not ready",
@@ -494,7 +494,7 @@ def _replace(them: Sequence[Node], document: Mapping[str, Any], mode: PoolMode |
 
 def _commands(
     them: Sequence[Node], document: Mapping[str, Any], mode: PoolMode | None
-) -> list[str]:
+) -> Iterator[str]:
     """What has the VMs of nodes replaced, through the groups of their pool.
 
     A node that kubectl deletes may leave its VM behind, which is billed. In a pool of a fixed size
@@ -503,13 +503,11 @@ def _commands(
     """
     scales = (document.get("autoscaling") or {}).get("enabled")
     verb = "delete-instances" if scales or mode in _FLEX else "recreate-instances"
-    found = []
     for url in document.get("instanceGroupUrls") or []:
         project, _, zone, _, group = url.partition("/projects/")[2].split("/")
         names = [node.name for node in them if node.zone == zone][:_IN_COMMAND]
         if names:
-            found.append(
+            yield (
                 f"gcloud compute instance-groups managed {verb} {group}"
                 f" --zone {zone} --project {project} --instances={','.join(names)}"
             )
-    return found

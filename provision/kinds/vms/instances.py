@@ -30,6 +30,7 @@ from provision.spec.pools import Group, Pool
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from provision.documents.vm_status import GpuCheck
     from provision.google.api import GoogleApi
     from provision.state.location import Place
     from provision.state.record import Record
@@ -434,30 +435,26 @@ def judge(vm: Vm, found: Mapping[str, Any]) -> VmCheck:
     )
 
 
-def reported(vm: Vm, found: Mapping[str, Any] | None, state: str = "") -> VmCheck:
+def reported(vm: Vm, found: GpuCheck | None, state: str = "") -> VmCheck:
     """What a VM reported at its start-up, judged likewise; `state`: why it can't be asked."""
     more = (state,) if state else ()
     if found is None:
         return VmCheck(faults=more)
     count, kind = due(vm)
-    gpus, errors, interfaces = (
-        json_object.whole(found.get(name)) for name in ("gpus", "ecc_errors", "interfaces")
-    )
-    names = tuple(json_object.texts(found.get("names")))
     faults = []
-    if count is not None and gpus != count:
-        faults.append(f"{gpus} GPUs instead of {count}")
-    faults += diagnosis.strange(names, kind)
-    if errors:
-        faults.append(f"{errors} uncorrected memory (ECC) errors")
-    if interfaces != vm.interfaces:
-        faults.append(f"{interfaces} network interfaces instead of {vm.interfaces}")
+    if count is not None and found.gpus != count:
+        faults.append(f"{found.gpus} GPUs instead of {count}")
+    faults += diagnosis.strange(found.names, kind)
+    if found.ecc_errors:
+        faults.append(f"{found.ecc_errors} uncorrected memory (ECC) errors")
+    if found.interfaces != vm.interfaces:
+        faults.append(f"{found.interfaces} network interfaces instead of {vm.interfaces}")
     return VmCheck(
-        gpus=gpus,
-        names=names,
-        driver=json_object.text(found.get("driver")) or None,
-        ecc_errors=errors,
-        interfaces=interfaces,
+        gpus=found.gpus,
+        names=found.names,
+        driver=found.driver,
+        ecc_errors=found.ecc_errors,
+        interfaces=found.interfaces,
         faults=(*faults, *more),
     )
 

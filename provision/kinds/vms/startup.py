@@ -22,7 +22,7 @@ from provision import words
 from provision.codes import Code
 from provision.documents import json_object
 from provision.documents.timeline import StageName
-from provision.documents.vm_status import StartupStep
+from provision.documents.vm_status import GpuCheck, StartupStep
 from provision.errors import ClusterError, Problem
 from provision.kinds import happened
 from provision.kinds.status import seconds_of
@@ -84,9 +84,7 @@ class Startup:
     step: str = ""  # the current step, or the one that failed; "" for none
     # name of a step -> what is known of it
     steps: Mapping[str, StartupStep] = field(default_factory=dict)
-    # what it found about its GPUs, with `fabric`, what it found of that: its kind, and what is
-    # wrong; None if it has not checked them yet
-    gpu_check: Mapping[str, Any] | None = None
+    gpu_check: GpuCheck | None = None  # what it found about its GPUs; None if nothing yet
     at: float | None = None  # when it told that, as Unix epoch; None if it does not say
 
     @classmethod
@@ -94,9 +92,7 @@ class Startup:
         """Make it from a VM's guest attributes; what can't be parsed counts as not reported."""
         whole = objects.said(attributes.get(_KEY) or "{}")
         steps = json_object.inner(whole.get("steps"))
-        gpu_check = json_object.inner(whole.get("gpu_check"))
-        if gpu_check and isinstance(whole.get("fabric"), dict):
-            gpu_check = {**gpu_check, "fabric": whole["fabric"]}
+        found, fabric = (json_object.inner(whole.get(it)) for it in ("gpu_check", "fabric"))
         at = seconds_of(json_object.text(whole.get("at")))
         return cls(
             state=json_object.text(whole.get("state")),
@@ -112,7 +108,16 @@ class Startup:
                 for name, it in steps.items()
                 if isinstance(it, dict)
             },
-            gpu_check=gpu_check or None,
+            gpu_check=GpuCheck(
+                gpus=json_object.whole(found.get("gpus")),
+                names=tuple(json_object.texts(found.get("names"))),
+                driver=json_object.text(found.get("driver")) or None,
+                ecc_errors=json_object.whole(found.get("ecc_errors")),
+                interfaces=json_object.whole(found.get("interfaces")),
+                fabric=json_object.text(fabric.get("kind")) or None,
+            )
+            if found
+            else None,
             at=at if at and at > _NO_MOMENT else None,
         )
 

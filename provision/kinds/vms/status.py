@@ -23,7 +23,7 @@ from provision.spec.capacity import Mode
 from provision.spec.pools import Pool, Size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import OutOfDate
@@ -169,7 +169,7 @@ def _reports(
     told = reader.read(asked)
     return {
         **{name: (vm.startup, vm.gpu_check) for name, vm in kept.items()},
-        **{name: (_startup(it), _gpu_check(it.gpu_check)) for name, it in told.items()},
+        **{name: (_startup(it), it.gpu_check) for name, it in told.items()},
     }
 
 
@@ -214,19 +214,6 @@ def _startup(told: Startup) -> vm_status.Startup:
         words=told.words,
         detail=told.detail,
         steps=dict(told.steps),
-    )
-
-
-def _gpu_check(found: Mapping[str, object] | None) -> vm_status.GpuCheck | None:
-    if not found:
-        return None
-    return vm_status.GpuCheck(
-        gpus=json_object.whole(found.get("gpus")),
-        names=tuple(json_object.texts(found.get("names"))),
-        driver=json_object.text(found.get("driver")) or None,
-        ecc_errors=json_object.whole(found.get("ecc_errors")),
-        interfaces=json_object.whole(found.get("interfaces")),
-        fabric=json_object.text(json_object.inner(found.get("fabric")).get("kind")) or None,
     )
 
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from provision.time.stages import Progress
 
 _NOTHING: Final = Manifest(definitions=[], rest=[])
+_NONE_READ: Final[Mapping[str, Manifest]] = {}
 
 
 def stages(facts: ClusterFacts, environ: Mapping[str, str]) -> tuple[list[Stage], list[Problem]]:
@@ -52,7 +53,7 @@ def stages(facts: ClusterFacts, environ: Mapping[str, str]) -> tuple[list[Stage]
     return own(facts, read), [it.note for it in read.values() if it.note]
 
 
-def own(facts: ClusterFacts, read: Mapping[str, Manifest]) -> list[Stage]:
+def own(facts: ClusterFacts, read: Mapping[str, Manifest] = _NONE_READ) -> list[Stage]:
     """The stages; of what comes from manifests, what is read."""
     job_set = read.get(manifests.JOBSET.name, _NOTHING)
     found = [

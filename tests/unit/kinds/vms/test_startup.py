@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from provision.documents.vm_status import GpuCheck
 from provision.errors import ClusterError, Problem
 from provision.google.api import GoogleApi
 from provision.kinds import happened
@@ -144,12 +145,14 @@ def test_one_document_has_all_steps_and_the_gpus_with_what_nccl_uses() -> None:
     it = Startup.of(_at(10, "failed", 3))
     assert (it.state, it.step, it.detail) == ("failed", "gpu", "boot 3")
     assert set(it.steps) == {"gpu"}
-    assert it.gpu_check == {"gpus": 8}
+    assert it.gpu_check == GpuCheck(gpus=8)
     fabric = {"kind": "gib", "plugin": "nccl-gib=1.1.0", "faults": [], "notes": []}
     told = {"state": "done", "steps": {}, "gpu_check": {"gpus": 8}, "fabric": fabric}
     it = Startup.of({"startup": json.dumps(told)})
-    assert it.gpu_check == {"gpus": 8, "fabric": fabric}
-    assert Startup.of({"startup": json.dumps({**told, "fabric": "?"})}).gpu_check == {"gpus": 8}
+    assert it.gpu_check == GpuCheck(gpus=8, fabric="gib")
+    assert Startup.of({"startup": json.dumps({**told, "fabric": "?"})}).gpu_check == GpuCheck(
+        gpus=8
+    )
     odds: list[object] = [True, [], "x", 7, None]
     for odd in odds:
         assert Startup.of({"startup": json.dumps({**told, "gpu_check": odd})}).gpu_check is None
