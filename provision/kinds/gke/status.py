@@ -51,7 +51,9 @@ def look(
     document, facts, clock = there or {}, control_plane.kept(cloud.folder, record), context.clock
     answers = facts is not None and State.of(document) in control_plane.ANSWERING
     told, unknown = _ask(context, cloud, document, facts) if answers else (_NOTHING, ())
-    counts: _Counts = {one.pool: (one.count, one.ready) for one in told.nodes}
+    counts: _Counts = {
+        one.pool: (len(one.each), sum(not node.unready for node in one.each)) for one in told.nodes
+    }
     if unknown:
         running = trouble.running(cloud.api, record, document)
         counts = {name: (count, None) for name, count in running.items()}
@@ -142,7 +144,7 @@ class Places:
         self, document: Mapping[str, Any], facts: ClusterFacts | None, api: GoogleApi
     ) -> None:
         self._facts, self._api = facts, api
-        queued = {pool.name: pool for pool in facts.queued_pools} if facts else {}
+        queued = {pool.name: pool for pool in (facts.pools if facts else ()) if pool.queued}
         self._wanted: set[_Machines] = {
             (zone, queued[name].machine_type, queued[name].attached_gpu)
             for name, pool in control_plane.node_pools(document).items()
@@ -218,7 +220,7 @@ def _pools(
             max=most,
             nodes=count,
             ready=ready,
-            unready=there.unready if there else (),
+            unready=tuple(it.unready for it in there.each if it.unready) if there else (),
             remaining_seconds=remaining[0] if remaining else None,
         )
         asked_for = PoolNow(
@@ -258,7 +260,7 @@ def existing(
         makes_network=record.settings.get("NETWORK_CONFIG") != NetworkConfig.EXISTING,
         has_control_plane=True,
         ages={
-            one.pool: [common.hours(created, clock) or 0.0 for created in one.created]
+            one.pool: [common.hours(it.created, clock) or 0.0 for it in one.each if it.created]
             for one in told.nodes
         },
         age=common.hours(document.get("createTime"), clock),

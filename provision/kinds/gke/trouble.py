@@ -301,8 +301,8 @@ def all_ends(facts: ClusterFacts | None, nodes: Sequence[Nodes], clock: Clock) -
                 + (", or when its job says" if pool.queued else ""),
             )
         elif there is not None:
-            free += there.count
-    free += sum(one.count for one in others.values())
+            free += len(there.each)
+    free += sum(len(one.each) for one in others.values())
     if free:
         yield status.never_ends(free, "node")
     for one in nodes:
@@ -317,11 +317,13 @@ def remaining(pool: GpuPool | None, nodes: Nodes | None, clock: Clock) -> tuple[
     """
     if pool is None or nodes is None:
         return None
-    if nodes.ends:
-        return status.until(nodes.ends[0], clock), status.until(nodes.ends[-1], clock)
-    if pool.queued or not (pool.max_run_seconds and nodes.created):
+    # All timestamps end with Z, so they sort as text.
+    if ends := sorted(node.ends for node in nodes.each if node.ends):
+        return status.until(ends[0], clock), status.until(ends[-1], clock)
+    created = [node.created for node in nodes.each if node.created]
+    if pool.queued or not (pool.max_run_seconds and created):
         return None
-    run, ages = pool.max_run_seconds, [status.age(it(nodes.created), clock) for it in (min, max)]
+    run, ages = pool.max_run_seconds, [status.age(it(created), clock) for it in (min, max)]
     first, last = (max(0, int(run - it)) for it in ages)
     return first, last
 
@@ -440,7 +442,7 @@ def troubles(
             about=About.POOL,
             what=f"{_named(them, pool.pool)} not ready",
             **who(them),
-            why=pool.unready,
+            why=tuple(node.unready for node in them),
             fix="\n".join(["if it stays so, have its VM replaced:", *commands] if commands else ()),
             by_itself=True,
         )

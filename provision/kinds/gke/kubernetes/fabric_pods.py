@@ -257,8 +257,9 @@ def _ask(pod: Object, container: Object, pool: GpuPool, part: int | None) -> Non
     asked, limits = {GPU: str(part or pool.gpus)}, {GPU: str(part or pool.gpus)}
     room = room_on(pool.machine_type, part, pool.gpus)
     if room is not None:
-        asked |= {"cpu": room.cpu, "memory": room.memory}
-        limits |= {"memory": room.memory}
+        milli, memory = room.milli_cpus, {"memory": _quantity(room.mib)}
+        asked |= {"cpu": f"{milli}m" if milli % 1000 else str(milli // 1000), **memory}
+        limits |= memory
     container["resources"] = {"requests": asked, "limits": limits}
     if pool.claimed and not part:
         claim = stages.claim(pool)
@@ -371,16 +372,6 @@ class Room:
 
     milli_cpus: int  # thousandths of a vCPU
     mib: int
-
-    @property
-    def cpu(self) -> str:
-        """The vCPUs as a quantity of Kubernetes."""
-        return f"{self.milli_cpus}m" if self.milli_cpus % 1000 else str(self.milli_cpus // 1000)
-
-    @property
-    def memory(self) -> str:
-        """The memory as a quantity of Kubernetes."""
-        return _quantity(self.mib)
 
     @property
     def shared_memory(self) -> str:

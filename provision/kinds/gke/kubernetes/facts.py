@@ -185,11 +185,6 @@ class ClusterFacts:
         return replace(self, secrets=tuple(known.values()), own_mounts=mounts)
 
     @property
-    def queued_pools(self) -> tuple[GpuPool, ...]:
-        """The pools with queued provisioning."""
-        return tuple(pool for pool in self.pools if pool.queued)
-
-    @property
     def has_queue(self) -> bool:
         """Whether jobs wait in Kueue's queue."""
         return self.kueue and bool(self.pools)

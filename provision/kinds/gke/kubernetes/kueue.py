@@ -106,7 +106,7 @@ def objects(facts: ClusterFacts) -> list[Object]:
         build(API, "ResourceFlavor", DEFAULT_FLAVOR, spec={}),
         *([_topology()] if any(pool.placed for pool in facts.pools) else []),
         *(_flavor(pool) for pool in facts.pools),
-        *(_check() if facts.queued_pools else []),
+        *(_check() if any(pool.queued for pool in facts.pools) else []),
         *_queues(facts),
         # The same priorities for the queue only: with them, no pod preempts another one.
         *_priorities(API, "WorkloadPriorityClass", "in the queue"),

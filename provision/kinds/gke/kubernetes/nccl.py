@@ -380,37 +380,26 @@ def _marker(installer: Installer, stack: fabrics.Stack) -> str:
 def _installer(installer: Installer, stack: fabrics.Stack, accelerators: Iterable[str]) -> Object:
     done = _marker(installer, stack)
     once = _ONCE.format(marker=done, folder=READY)
-    image, privileged = stack.plugin.pinned, {"privileged": True}
+
+    def step(name: str, command: list[str], *inside: Object, **more: Object) -> Object:
+        mounts = [*inside, dict(_READY_MOUNT)]
+        rights = {"securityContext": {"privileged": True}, "volumeMounts": mounts}
+        return {"name": name, "image": stack.plugin.pinned, **more, **rights, "command": command}
+
     steps: list[Object] = []
     if installer.preparation is not None:
         name, prepare = installer.preparation
         entry = ["nsenter", "--all", "--target", "1", "--"] if installer.on_the_node else []
-        steps.append(
-            {
-                "name": name,
-                "image": image,
-                "securityContext": privileged,
-                "volumeMounts": [dict(_READY_MOUNT)],
-                "command": [*entry, "/bin/sh", "-c", once + prepare],
-            }
-        )
+        steps.append(step(name, [*entry, "/bin/sh", "-c", once + prepare]))
     copies = [
         line
         for source, to in installer.copies.items()
         for line in (f"mkdir -p {to}", f"cp -r {source} {to}")
     ]
     script = "\n".join([once.rstrip(), installer.command, *copies, f"touch {done}", ""])
-    inside = [mount(name, path) for name, (_, path) in installer.folders.items()]
-    steps.append(
-        {
-            "name": installer.name,
-            "image": image,
-            "resources": {"requests": {"cpu": "150m"}},
-            "securityContext": privileged,
-            "volumeMounts": [*inside, dict(_READY_MOUNT)],
-            "command": ["/bin/sh", "-c", script],
-        }
-    )
+    inside = (mount(name, path) for name, (_, path) in installer.folders.items())
+    asks = {"requests": {"cpu": "150m"}}
+    steps.append(step(installer.name, ["/bin/sh", "-c", script], *inside, resources=asks))
     pod = {
         "volumes": [
             *(_folder(name, path) for name, (path, _) in installer.folders.items()),

@@ -99,32 +99,6 @@ class Nodes:
     pool: str
     each: tuple[Node, ...]
 
-    @property
-    def count(self) -> int:
-        """The number of nodes."""
-        return len(self.each)
-
-    @property
-    def ready(self) -> int:
-        """The number of ready nodes."""
-        return sum(not node.unready for node in self.each)
-
-    @property
-    def created(self) -> tuple[str, ...]:
-        """When each node was created, in RFC 3339 format, as far as it is known."""
-        return tuple(node.created for node in self.each if node.created)
-
-    @property
-    def ends(self) -> tuple[str, ...]:
-        """When each node is deleted at the end of its run, likewise; the soonest first."""
-        # All timestamps end with Z, so they sort as text.
-        return tuple(sorted(node.ends for node in self.each if node.ends))
-
-    @property
-    def unready(self) -> tuple[str, ...]:
-        """The nodes that are not ready, each with Kubernetes' reason and message."""
-        return tuple(node.unready for node in self.each if node.unready)
-
 
 def read(
     things: Iterable[Object], events: Iterable[Object] = (), clock: Clock = _CLOCK

@@ -63,7 +63,7 @@ def read(cluster: Cluster, clock: Clock = _CLOCK, facts: ClusterFacts | None = N
     works = cluster.all(kueue.API, "Workload")
     machines = cluster.all("v1", "Node", selector=kueue.POOL_LABEL)
     events = cluster.all("v1", "Event")
-    jobs = pods.read(cluster, works, machines, events)
+    of_queue, outside = pods.read(cluster, works, machines, events)
     said = said_before(events)
     waiting = {
         (str(work["metadata"].get("namespace", "")), str(work["spec"].get("queueName", "")))
@@ -76,7 +76,7 @@ def read(cluster: Cluster, clock: Clock = _CLOCK, facts: ClusterFacts | None = N
     found = []
     for work in works:
         uid = str(work["metadata"].get("uid", ""))
-        own = next(filter(None, map(jobs.of_queue.get, pods.owners(work))), pods.NOTHING)
+        own = next(filter(None, map(of_queue.get, pods.owners(work))), pods.NOTHING)
         states[uid] = state(work, own)
         told = of_workload(work, own, said.get(uid, ()), clock)
         found.append(dataclasses.replace(told, place=places.get(work["metadata"]["name"])))
@@ -87,7 +87,7 @@ def read(cluster: Cluster, clock: Clock = _CLOCK, facts: ClusterFacts | None = N
             request(it, next(filter(None, map(states.get, pods.owners(it))), None), clock)
             for it in cluster.all(REQUEST_API, REQUEST)
         ),
-        outside=jobs.outside,
+        outside=outside,
         faults=parts.look(cluster, facts) if facts else (),
     )
 
