@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from typing import TYPE_CHECKING, Any, Final, Generic
 
-from provision import __version__, intake, preflight
+from provision import __version__, intake, preflight, words
 from provision.deployment import deployment, workspace
 from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs, SpecT
 from provision.deployment.kind import deploy
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.kind import Kind
+    from provision.documents.plan import Loss
     from provision.documents.plan import Plan as PlanDocument
     from provision.files.archive import Archive
     from provision.preflight import CheckResults
@@ -325,14 +326,29 @@ class _Making(Generic[SpecT]):
         tainted = [it for it in found.tainted_pools if it.address not in replaces]
         kept = self.kind.to_untaint(self.cloud, tainted)
         if kept:
-            words = "it is kept, and Google keeps trying" if desk.live else "Create will keep it"
+            will = "it is kept, and Google keeps trying" if desk.live else "Create will keep it"
             for it in kept:
-                told = f"{it} exists but does not have all its nodes: {words}"
+                told = f"{it} exists but does not have all its nodes: {will}"
                 self.context.console.progress(told)
             desk.keep(kept)
             found = run.of_ours()
         found, held = run.held(found)
-        return dataclasses.replace(run.adopted(found), held=held)
+        found = run.adopted(found)
+        return dataclasses.replace(found, held=held, losses=self._queued(found))
+
+    def _queued(self, found: Plan) -> tuple[Loss, ...]:
+        """The losses, and with a group what others run on it, or have in its queue."""
+        record = self.cloud.folder.record()
+        gone = {it.address for it in found.removals if it.type == resources.GROUP.type}
+        if not gone or record is None:
+            return found.losses
+        jobs = self.kind.jobs(self.context, self.cloud, record)
+        others = words.listed(list(consent.of_others(jobs)))
+        lost = f"; jobs of others are lost: {others}" if others else ""
+        return tuple(
+            dataclasses.replace(it, words=f"{it.words}{lost}") if it.address in gone else it
+            for it in found.losses
+        )
 
     def held(self, found: Plan) -> tuple[Plan, tuple[str, ...]]:
         """The plan, made again if it would take what machines hold; the names of what stays."""
