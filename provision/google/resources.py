@@ -51,9 +51,10 @@ class Look:
     service: Service
     path: str  # the path in the API; for a part of another resource, the parent's path
     # Terraform's import ID, in the form that provider 7.45.0 accepts and that leads to an empty
-    # plan afterwards
-    import_id: str
-    marker: Marker  # the field that has the marker; for a part, the parent's field
+    # plan afterwards; "" for the path
+    import_id: str = ""
+    # the field that has the marker; for a part, the parent's field
+    marker: Marker = Marker.DESCRIPTION
     part: str = ""  # for a part of another resource: the parent's list that contains it
     # Whether Google chooses its name. It is then found in its collection's list by the marker, and
     # Google's name for it becomes the {name} in the import ID.
@@ -101,7 +102,7 @@ class Look:
     def identity(self, values: Mapping[str, Any], document: Mapping[str, Any]) -> str:
         """The import ID of an existing resource."""
         own = {"name": document["name"].rpartition("/")[2]} if self.by_list else {}
-        return self.import_id.format_map({**values, **own})
+        return (self.import_id or self.path).format_map({**values, **own})
 
     def at(self, values: Mapping[str, Any]) -> str:
         """The path of one of them in the API; no value leads to another one."""
@@ -140,7 +141,7 @@ class Resource:
 
 def _compute(path: str) -> Look:
     """The look-up of a Compute Engine type: its path is its import ID, and it has no labels."""
-    return Look(service=Service.COMPUTE, path=path, import_id=path, marker=Marker.DESCRIPTION)
+    return Look(service=Service.COMPUTE, path=path)
 
 
 _GLOBAL: Final = "projects/{project}/global"
@@ -154,7 +155,6 @@ CLUSTER: Final = Resource(
     lookup=Look(
         service=Service.CONTAINER,
         path=f"{_LOCATION}/clusters/{{name}}",
-        import_id=f"{_LOCATION}/clusters/{{name}}",
         marker=Marker.RESOURCE_LABELS,
         may_be_off=True,
     ),
@@ -228,7 +228,6 @@ FILESTORE: Final = Resource(
     lookup=Look(
         service=Service.FILESTORE,
         path=f"{_LOCATION}/instances/{{name}}",
-        import_id=f"{_LOCATION}/instances/{{name}}",
         marker=Marker.LABELS,
         may_be_off=True,
     ),
@@ -240,9 +239,8 @@ DASHBOARD: Final = Resource(
     noun="dashboard",
     lookup=Look(
         service=Service.MONITORING,
-        path="projects/{project}/dashboards/{name}",
         # Google's own name has the project's number; Terraform would replace it as another project.
-        import_id="projects/{project}/dashboards/{name}",
+        path="projects/{project}/dashboards/{name}",
         marker=Marker.LABELS,
         by_list=True,
         may_be_off=True,
@@ -263,7 +261,6 @@ NAT: Final = Resource(
         service=Service.COMPUTE,
         path=f"{_REGION}/routers/{{router}}",
         import_id=f"{_REGION}/routers/{{router}}/{{name}}",
-        marker=Marker.DESCRIPTION,
         part="nats",
     ),
     part_of=ROUTER.type,
@@ -307,8 +304,6 @@ SERVICE_ACCOUNT: Final = Resource(
     lookup=Look(
         service=Service.IAM,
         path="projects/{project}/serviceAccounts/{email}",
-        import_id="projects/{project}/serviceAccounts/{email}",
-        marker=Marker.DESCRIPTION,
         list_key="accounts",
     ),
     names=(names.SERVICE_ACCOUNT, names.WORKLOAD_ACCOUNT),

@@ -275,7 +275,7 @@ def orphans(
         if document is not None
     ]
     foreign = [
-        resources.foreign(look.import_id.format_map(creation.values), owner.read(document))
+        resources.foreign(look.identity(creation.values, document), owner.read(document))
         for creation, look, document in there
         if not look.is_of(document, ours)
     ]
