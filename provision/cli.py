@@ -53,18 +53,15 @@ _NO_ENV_FILE = Problem(
     " hours, with your project's ID in place of my-project; or --env-file FILE. Offers needs none,"
     " and says which machines there are",
 )
-_TFVARS = Path("terraform.tfvars")
-"""What the predecessor read in place of an env.list."""
+_TFVARS = Path("terraform.tfvars")  # what the predecessor read in place of an env.list
 
-_IMAGE = "AIINFRA_IMAGE"
-"""The environment of the container image has its name by it."""
+_IMAGE = "AIINFRA_IMAGE"  # the environment of the container image has its name by it
 
 _ENV_FILE = Path("env.list")
 """What is read where no file is named, and the environment describes no cluster."""
 _MANDATORY = frozenset({"PROJECT_ID", "NAME_PREFIX", "ZONE"})
 
-_ALLOCATIONS = 200_000
-"""Between two looks for garbage; Python's own number is 700."""
+_ALLOCATIONS = 200_000  # between two looks for garbage; Python's own number is 700
 
 _OF_A_BUCKET = ("PROJECT_ID", "REGION", "TERRAFORM_GCS_PATH", "ACTION", *_WAY_OUT)
 """The settings that matter where Status lists all deployments."""

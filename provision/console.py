@@ -53,11 +53,9 @@ if TYPE_CHECKING:
     from provision.documents.events import Event
     from provision.errors import Problem
 
-_MOST_LINES = 10
-"""The maximum number of lines of a why; the JSON and Terraform's log have all."""
+_MOST_LINES = 10  # the maximum number of lines of a why; the JSON and Terraform's log have all
 
-_LOOK: Final = 0.5
-"""Seconds between two looks for signals while somebody is asked."""
+_LOOK: Final = 0.5  # seconds between two looks for signals while somebody is asked
 _HOME: Final = "\x1b[H"
 _REST_OF_LINE: Final = "\x1b[K"
 _REST: Final = "\x1b[J"

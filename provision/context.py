@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from provision.terraform.log import Log
     from provision.time.clock import Clock
 
-_FOLLOWS = (Action.RUN, Action.LOGS)
-"""Actions that stay with a job until its end."""
+_FOLLOWS = (Action.RUN, Action.LOGS)  # actions that stay with a job until its end
 
 
 @dataclass(kw_only=True)

@@ -43,8 +43,7 @@ _ASSIGNMENT: Final = re.compile(
     r"(?P<name>[A-Z][A-Z_]*)=(?P<value>[^\s,;<>]+)(?=[\s,;]|$)(?P<joint> and |, )?"
 )
 _UNFINISHED: Final = re.compile(r"[A-Z][A-Z_]*=")
-_RISKY: Final = "SKIP_CHECKS"
-"""No program may decide to look away."""
+_RISKY: Final = "SKIP_CHECKS"  # no program may decide to look away
 
 
 def assignments(fix: str) -> dict[str, str]:

@@ -42,8 +42,7 @@ _DERIVED: Final[Mapping[str, Derived]] = {
     for name, about in Settings.model_fields.items()
     if isinstance(about.default_factory, Derived)
 }
-_SHOWN: Final = 4096
-"""The number of characters of a value from which a message makes its excerpt."""
+_SHOWN: Final = 4096  # the number of characters of a value from which a message makes its excerpt
 
 _NESTED: Final = {
     "gcs_mount_list": "mount",

@@ -36,13 +36,10 @@ _SLACK: Final = frozenset({"hooks.slack.com", "hooks.slack-gov.com"})
 messages using incoming webhooks"); so does Google Chat's ("Send messages to Google Chat with
 incoming webhooks")."""
 _GOOGLE_CHAT: Final = "chat.googleapis.com"
-_TIMEOUT: Final = (3.0, 4.0)
-"""Seconds for a connection, and for an answer."""
-_PATIENCE: Final = 5.0
-"""Seconds for which the end of a run waits until the last is told."""
+_TIMEOUT: Final = (3.0, 4.0)  # seconds for a connection, and for an answer
+_PATIENCE: Final = 5.0  # seconds for which the end of a run waits until the last is told
 
-_SOON: Final = 1800.0
-"""Seconds before something ends at which that is told."""
+_SOON: Final = 1800.0  # seconds before something ends at which that is told
 _MARKS: Final = (1800.0, 7200.0, 28800.0, *(days * 86400.0 for days in range(1, 60)))
 """The seconds after which a wait is told of: half an hour, 2 and 8 hours, and then daily."""
 _FOR_GOOD: Final = frozenset({EndedBy.RUN, EndedBy.RESERVATION})

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C, `docker stop`, and a closed terminal."""
 
-_SOON: Final = 0.01
-"""Seconds until a signal comes again whose exception was lost."""
+_SOON: Final = 0.01  # seconds until a signal comes again whose exception was lost
 _TOO_LATE: Final = "ignored due to race condition"
 """What Python says of a signal that came just before it was to be ignored (3.10 and later,
 Modules/signalmodule.c)."""

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 
 _DIFFERS = "so terraform plan in the folder shows other changes than Create would make"
 _BIN: Final = "bin"
-_VALUES: Final = "deployment.auto.tfvars.json"
-"""Terraform reads it without being told to."""
+_VALUES: Final = "deployment.auto.tfvars.json"  # Terraform reads it without being told to
 _WRITES_NOTHING: Final = {"TF_CLI_ARGS_plan": "-lock=false"}
 """A plan in the shell takes no lock in the bucket."""
 

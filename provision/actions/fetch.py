@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 
 _NO_FOLDER: Final = 64
 _NO_PATH: Final = 65
-_CHANGED: Final = 1
-"""With what GNU tar ends if a file changed while it was read ("Exit status")."""
+_CHANGED: Final = 1  # with what GNU tar ends if a file changed while it was read ("Exit status")
 # The job's user may have kept others from reading, or from its folder: who may become root reads
 # it all.
 _LINE: Final = f"""\
@@ -50,10 +49,8 @@ at={{folder}}/{{path}}
 all test -e "$at" || all test -L "$at" || {{{{ all ls -Aq {{folder}} >&2; exit {_NO_PATH}; }}}}
 all tar -C {{folder}} -cf - {{path}}
 """
-_LAST_WORDS: Final = 5.0
-"""Seconds for which a program that has ended is still listened to."""
-_SHOWN: Final = 10
-"""The number of files that are named where there are more."""
+_LAST_WORDS: Final = 5.0  # seconds for which a program that has ended is still listened to
+_SHOWN: Final = 10  # the number of files that are named where there are more
 
 
 def fetch(context: Context) -> None:

@@ -52,14 +52,10 @@ PATIENCE: Final = 600.0
 A move takes about as long: machines elsewhere, and their start-up.
 """
 _MAKE: Final = "run Create first, or Run --create"
-_POLL: Final = 3.0
-"""Seconds of cloud time between two looks."""
-_BAR: Final = 100
-"""Characters of a progress bar that are shown."""
-_LONG: Final = 3600.0
-"""Seconds of silence after which a job that runs is worth a look."""
-_ENDING: Final = 300.0
-"""Seconds of cloud time within which a job that is cancelled ends."""
+_POLL: Final = 3.0  # seconds of cloud time between two looks
+_BAR: Final = 100  # characters of a progress bar that are shown
+_LONG: Final = 3600.0  # seconds of silence after which a job that runs is worth a look
+_ENDING: Final = 300.0  # seconds of cloud time within which a job that is cancelled ends
 
 
 def act(context: Context, action: Action) -> None:

@@ -30,12 +30,10 @@ if TYPE_CHECKING:
     from provision.documents.job import Job
     from provision.state.record import Record
 
-_INTERVAL: Final = 10.0
-"""Seconds of cloud time between two looks."""
+_INTERVAL: Final = 10.0  # seconds of cloud time between two looks
 _SIGN_OF_LIFE: Final = 60.0
 """Seconds of cloud time after which something is said, where there is no terminal."""
-_FAILURES: Final = 3
-"""Looks in a row that may fail before the watch does."""
+_FAILURES: Final = 3  # looks in a row that may fail before the watch does
 
 
 def show_status(context: Context) -> bool | None:

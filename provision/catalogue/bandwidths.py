@@ -24,8 +24,7 @@ MACHINES: Final = 2
 """The number of machines that all figures are of."""
 
 _WITHOUT_LOCAL_SSDS: Final = "-nolssd"
-_TOLERANCE: Final = 0.9
-"""Two good runs differ by a few percent."""
+_TOLERANCE: Final = 0.9  # two good runs differ by a few percent
 _TOLERANCE_FOR_A_REPORT: Final = 0.75
 """What one outsider measured once may have been a good day, or other settings."""
 

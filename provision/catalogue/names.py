@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 
 STATE_BUCKETS: Final = "aiinfra-terraform-"
 """How the names of the buckets begin that are made for states; the project's ID follows."""
-_BOUND: Final = 8
-"""Hexadecimal digits at the end of the name of what is bound to a place."""
-_FREE: Final = re.compile(r"x+$")
-"""The end of a suffix that is a digest or a number."""
+_BOUND: Final = 8  # hexadecimal digits at the end of the name of what is bound to a place
+_FREE: Final = re.compile(r"x+$")  # the end of a suffix that is a digest or a number
 
 
 @dataclass(frozen=True)

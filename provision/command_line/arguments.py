@@ -27,8 +27,7 @@ _ABOUT_ONE: Final = frozenset(
     {Action.LOGS, Action.JOBS, Action.CANCEL, Action.FETCH, Action.SSH, Action.BAKE, Action.OFFERS}
 )
 """The actions behind which the name of a job, of a VM, of an image or of a GPU may stand."""
-_HELP: Final = "help"
-"""--help as a word, as other programs take it."""
+_HELP: Final = "help"  # --help as a word, as other programs take it
 
 
 @dataclass(frozen=True)

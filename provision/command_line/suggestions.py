@@ -58,8 +58,7 @@ _MACHINES_OF_PREDECESSOR: Final[Mapping[str, str]] = {
 # --online must not be taken for --offline: their similarity is 0.77.
 _ALIKE: Final = 0.78
 _LONGEST: Final = 64
-_LONGEST_COMMAND: Final = 200
-"""Characters of one that is said whole."""
+_LONGEST_COMMAND: Final = 200  # characters of one that is said whole
 
 
 @dataclass(frozen=True)

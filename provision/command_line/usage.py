@@ -21,8 +21,7 @@ _STARTS: Final = (
     ("   or: ", "docker run -it --env-file env.list IMAGE"),
 )
 """How the program is started: as a command, and as a container."""
-_WRAPPER: Final = "wrapper"
-"""What the image answers with a shell script that runs it."""
+_WRAPPER: Final = "wrapper"  # what the image answers with a shell script that runs it
 _COMPLETION: Final = "completion"
 _FILES: Final = {
     Option.ENV_FILE: "_files",

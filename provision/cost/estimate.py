@@ -24,8 +24,7 @@ _EXACT: Final = Decimal("0.000001")
 """Parts are rounded to this, in USD, so that a sum is that of the parts as they are shown."""
 _DAY: Final = 24
 _HOUR: Final = 3600
-_ROUND_HOURS: Final = 6
-"""From so many on, a time that is derived is in whole hours."""
+_ROUND_HOURS: Final = 6  # from so many on, a time that is derived is in whole hours
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -192,8 +192,7 @@ class _Value:
     is_disputed: bool = False  # whether SKUs disagree about it
 
 
-_Found = dict[tuple[str, Consumption], dict[str, _Value]]
-"""Item and way -> region -> what it costs."""
+_Found = dict[tuple[str, Consumption], dict[str, _Value]]  # item and way -> region -> what it costs
 
 
 def read(skus: Iterable[Mapping[str, Any]], day: str) -> Prices:

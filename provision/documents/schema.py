@@ -26,8 +26,7 @@ from provision.documents.run import ResultEvent, Run
 if TYPE_CHECKING:
     from pydantic.json_schema import CoreModeRef
 
-_LINE: Final = "ndjson.Line"
-"""The name in the schema of what each line of `--output ndjson` is."""
+_LINE: Final = "ndjson.Line"  # the name in the schema of what each line of `--output ndjson` is
 
 _NONE: Final = re.compile(r"\bNone\b")
 

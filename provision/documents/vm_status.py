@@ -10,10 +10,8 @@ from typing import Annotated, Final, Self, TypeVar
 from provision.documents import status
 from provision.documents.status import Status
 
-_MOST_VMS: Final = 20
-"""The most VMs in the JSON without --full."""
-_MOST_OUTPUT: Final = 3
-"""The most lines of a step's output, likewise."""
+_MOST_VMS: Final = 20  # the most VMs in the JSON without --full
+_MOST_OUTPUT: Final = 3  # the most lines of a step's output, likewise
 
 
 class StartupState(enum.StrEnum):

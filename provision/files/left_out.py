@@ -47,8 +47,7 @@ _GITS: Final = ".gitignore"
 _OF_AN_ENVIRONMENT: Final = ("pyvenv.cfg", "conda-meta")
 """What is at the top of Python's virtual environments and of conda's, whatever they are called."""
 
-_LOOKED_AT: Final = 64 * 1024
-"""Bytes; a key is smaller, and whatever is larger is not read twice."""
+_LOOKED_AT: Final = 64 * 1024  # bytes; a key is smaller, and whatever is larger is not read twice
 
 # Of PEM, of PuTTY, and of Java's two kinds of key stores.
 _PRIVATE_KEY: Final = re.compile(
@@ -195,8 +194,7 @@ def _is_key(path: Path) -> bool:
     return any(isinstance(it.get(key), str) for it in (document, *below) for key in _SECRET_KEYS)
 
 
-_ANY: Final = "**"
-"""Stands for any number of parts of a path."""
+_ANY: Final = "**"  # stands for any number of parts of a path
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,8 @@ _FORBIDDEN = 403
 _NOT_FOUND = 404
 _CONFLICTS = (409, 412)
 """Somebody else changed it meanwhile: 409 for most APIs, 412 for Cloud Storage."""
-_WHOLE = 50
-"""VMs that are asked for at a time with their metadata."""
-_OPERATION_POLL = 2.0
-"""Poll interval for an operation, in seconds of cloud time."""
+_WHOLE = 50  # VMs that are asked for at a time with their metadata
+_OPERATION_POLL = 2.0  # poll interval for an operation, in seconds of cloud time
 
 
 class GoogleApi(Rest):

@@ -56,8 +56,7 @@ _TERRAFORMS_OWN: Final = frozenset(
 
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _GCLOUD_FILE: Final = "application_default_credentials.json"
-_TIMEOUT: Final = 20.0
-"""Timeout of a request to a token endpoint, in seconds."""
+_TIMEOUT: Final = 20.0  # timeout of a request to a token endpoint, in seconds
 _WAYS: Final = (
     "provide credentials, in one of these ways:\n"
     "1. run: gcloud auth application-default login\n"
@@ -95,8 +94,7 @@ def source(environ: Mapping[str, str]) -> Source:
 
 
 _TOKEN_LASTS: Final = 3600
-_START_UP: Final = 900
-"""Seconds that a token lasts at most, and that machines take to start up."""
+_START_UP: Final = 900  # seconds that a token lasts at most, and that machines take to start up
 
 
 def outlived(environ: Mapping[str, str], wait: int) -> Problem | None:

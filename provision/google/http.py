@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 _REQUEST_TIMEOUT = 60.0
 _UNAUTHORIZED = 401
-_AT_ONCE = 16
-"""Connections that are kept open, for concurrent requests."""
+_AT_ONCE = 16  # connections that are kept open, for concurrent requests
 
 
 class GoogleApiError(CheckError):

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from provision.spec.cluster import ClusterSpec
     from provision.spec.pools import Pool
 
-_SPEC: Final = "vms"
-"""The key of the one specification in a request for advice; any text would do."""
+_SPEC: Final = "vms"  # the key of the one specification in a request for advice; any text would do
 
 
 def tell(context: Context, cloud: Cloud, spec: ClusterSpec) -> None:

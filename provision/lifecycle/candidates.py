@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from provision.preflight.check import Answers
     from provision.state.record import Record
 
-_AT_ONCE: Final = 4
-"""Zones that are looked at at the same time, each with all its checks."""
+_AT_ONCE: Final = 4  # zones that are looked at at the same time, each with all its checks
 
 
 def choose(  # noqa: PLR0913, PLR0917 - each is a fact of its own

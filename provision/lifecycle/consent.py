@@ -88,8 +88,7 @@ have run together, those that came are no loss to it. What belongs to others, an
 of their own: [after a kill](../how-to/after-a-kill.md).
 """
 _FORBIDDEN: Final = 403
-_POOL_LABEL: Final = "goog-k8s-node-pool-name"
-"""The label that GKE puts on the VM of a node."""
+_POOL_LABEL: Final = "goog-k8s-node-pool-name"  # the label that GKE puts on the VM of a node
 _PROTECT = "PROTECT"
 
 

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from provision.terraform.lock import Lock
     from provision.time.stages import Progress
 
-_POLL: Final = 5.0
-"""Poll interval in seconds of cloud time."""
+_POLL: Final = 5.0  # poll interval in seconds of cloud time
 _LONGEST: Final = 1200.0
 """Seconds of cloud time after which the run continues anyway, to find out what is wrong."""
 _PASSING: Final = {"CREATING": "insert", "DELETING": "delete", "REPAIRING": "repair"}

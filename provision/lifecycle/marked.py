@@ -37,10 +37,8 @@ if TYPE_CHECKING:
     from provision.state.location import Place, StateLocation
     from provision.state.record import Record
 
-_AT_ONCE: Final = 8
-"""Lists that are asked for at the same time."""
-_IN_USE: Final = 400
-"""Compute Engine's code for "is already being used by"."""
+_AT_ONCE: Final = 8  # lists that are asked for at the same time
+_IN_USE: Final = 400  # Compute Engine's code for "is already being used by"
 
 
 def where(cloud: Cloud, record: Record) -> Record:

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from provision.state.record import Record
     from provision.terraform.plan import Creation, Existing, Plan
 
-_AT_ONCE: Final = 8
-"""The number of concurrent look-ups."""
+_AT_ONCE: Final = 8  # the number of concurrent look-ups
 
 
 def ours(place: Place, location: StateLocation) -> Owner:

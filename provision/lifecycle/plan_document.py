@@ -32,10 +32,8 @@ if TYPE_CHECKING:
     from provision.state.record import Record
     from provision.terraform import plan as terraform
 
-_LONGEST: Final = 60
-"""Characters of a value that is shown."""
-_MOST: Final = 5
-"""Machines that are named with what differs; the JSON has all."""
+_LONGEST: Final = 60  # characters of a value that is shown
+_MOST: Final = 5  # machines that are named with what differs; the JSON has all
 
 
 def changed_settings(

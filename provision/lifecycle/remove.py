@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from provision.state.record import Record
     from provision.terraform import Terraform
 
-_NAMED: Final = 12
-"""How many of the resources that are left are named; the rest is counted."""
+_NAMED: Final = 12  # how many of the resources that are left are named; the rest is counted
 
 
 @contextlib.contextmanager

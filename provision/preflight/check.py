@@ -33,8 +33,7 @@ T = TypeVar("T")
 Document = dict[str, Any]
 
 _NOT_FOUND: Final = 404
-_MOST_SERVICES: Final = "200"
-"""The page size; most projects have fewer APIs enabled."""
+_MOST_SERVICES: Final = "200"  # the page size; most projects have fewer APIs enabled
 
 
 class Answers:

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _PAGE: Final = {"maxResults": "500"}
-_FEWEST: Final = 2
-"""The program's name, and the project."""
+_FEWEST: Final = 2  # the program's name, and the project
 
 
 def with_gpus(api: GoogleApi, project: str) -> list[dict[str, Any]]:

@@ -35,8 +35,7 @@ _EXISTS: Final = (
     "exists",
     "if it belongs to another project, make sure that the VMs' service account may use it",
 )
-_MOST: Final = 50
-"""Requests for folders of one bucket; a list has up to 1,000 entries."""
+_MOST: Final = 50  # requests for folders of one bucket; a list has up to 1,000 entries
 _TOO_MANY: Final = (
     "holds states",
     "see to it that it holds none",

@@ -23,10 +23,8 @@ if TYPE_CHECKING:
 _BAD_REQUEST: Final = 400
 _SIZES: Final = re.compile(r"(\d+)GB-(\d+)GB")
 """Google's format of the sizes that a disk type allows, `validDiskSize`."""
-_MOST_ZONES: Final = 12
-"""The number of zones that a message lists; Google has well over a hundred."""
-_MOST_NEAR: Final = 6
-"""The number of zones that it lists for one that there is not."""
+_MOST_ZONES: Final = 12  # the number of zones that a message lists; Google has well over a hundred
+_MOST_NEAR: Final = 6  # the number of zones that it lists for one that there is not
 
 
 def zone(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from provision.documents.cost import Amount, Offer, Part
 
-_ROUND: Final = 100
-"""USD from which on nobody reads cents."""
+_ROUND: Final = 100  # USD from which on nobody reads cents
 _MINUTE: Final = 60
 _HOUR: Final = 3600
 _DAY: Final = 86400

@@ -12,8 +12,7 @@ from provision.screens.layout import Line, Look
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_MOST: Final = 16
-"""Machines without faults that are listed one by one."""
+_MOST: Final = 16  # machines without faults that are listed one by one
 _UNITS: Final = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
 

@@ -26,8 +26,7 @@ _LOOKS: Final[Mapping[JobState, Look]] = {
     JobState.CANCELLED: Look.FAINT,
 }
 
-_SHORT: Final = 32
-"""Characters of a command in the list of all jobs."""
+_SHORT: Final = 32  # characters of a command in the list of all jobs
 
 
 def lines(jobs: Sequence[Job]) -> list[Line]:

@@ -19,17 +19,14 @@ if TYPE_CHECKING:
     from provision.documents.plan import Candidate, Checks, Plan, Quota
     from provision.documents.topology import Topology
 
-_NOUNS: Final = 5
-"""Nouns that are counted one by one; the rest is "more"."""
-_FEWEST: Final = 3
-"""At least so many nouns, where there is little room."""
+_NOUNS: Final = 5  # nouns that are counted one by one; the rest is "more"
+_FEWEST: Final = 3  # at least so many nouns, where there is little room
 _PARTS: Final = {
     **{kind: str(kind).replace("_", " ") for kind in PartKind},
     PartKind.NAT: "NAT",
 }
 """What parts of no pool are called."""
-_MOST_ZONES: Final = 8
-"""Zones that are shown one by one."""
+_MOST_ZONES: Final = 8  # zones that are shown one by one
 _HINT: Final = "Plan --full shows all"
 
 

@@ -41,8 +41,7 @@ TITLES: Final[Mapping[StageName, str]] = {
     StageName.SWEEP: "leftovers",
 }
 _WIDEST_TITLE: Final = max(map(len, TITLES.values()))
-_BETWEEN: Final = "this run"
-"""The title of what is in no stage."""
+_BETWEEN: Final = "this run"  # the title of what is in no stage
 
 _MARKS: Final[Mapping[StageState, tuple[str, Look]]] = {
     StageState.RUNNING: ("...", Look.FAINT),

@@ -22,18 +22,12 @@ if TYPE_CHECKING:
 
 LABEL: Final = 9
 """Columns of the names at the left."""
-_VMS: Final = 10
-"""The number of VMs, jobs or requests that are listed without --full."""
-_NAMES: Final = 5
-"""The number of names of machines that have the same trouble, likewise."""
-_PAGES: Final = {"VMs": "console", "Cluster": "console"}
-"""What the page of the machines is called."""
-_SOON: Final = 86400
-"""Seconds below which an end stands out."""
-_LATELY: Final = 86400
-"""Seconds for which an interruption of a VM that runs again is worth a word."""
-_JOBS: Final = 10
-"""The number of jobs that are listed without --full."""
+_VMS: Final = 10  # the number of VMs, jobs or requests that are listed without --full
+_NAMES: Final = 5  # the number of names of machines that have the same trouble, likewise
+_PAGES: Final = {"VMs": "console", "Cluster": "console"}  # what the page of the machines is called
+_SOON: Final = 86400  # seconds below which an end stands out
+_LATELY: Final = 86400  # seconds for which an interruption of a VM that runs again is worth a word
+_JOBS: Final = 10  # the number of jobs that are listed without --full
 _TOLD: Final = frozenset(
     {JobState.GIVEN_UP, JobState.PENDING, JobState.WAITING_FOR_NODES, JobState.STARTING}
 )

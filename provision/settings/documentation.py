@@ -34,8 +34,7 @@ _FIRST: Final = (
 )
 """The settings that a beginner needs; the others follow by theme."""
 
-_EVERY: Final = "settings"
-"""The topic that is all settings."""
+_EVERY: Final = "settings"  # the topic that is all settings
 _SECTIONS: Final = {
     "action": "The run",
     "orchestrator_type": "Machines",

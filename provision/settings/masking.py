@@ -84,8 +84,7 @@ _BEARER: Final = re.compile(r"(?P<kept>\bbearer\s{1,8})[\w.~+/=-]{16,}", re.IGNO
 _SHORTEST: Final = 8
 """Characters of a value that is hidden wherever it turns up: a shorter one is part of words."""
 
-_LEAST: Final = 16
-"""Characters of what is called a credential where that is said to somebody."""
+_LEAST: Final = 16  # characters of what is called a credential where that is said to somebody
 _RANDOM: Final = re.compile(r"(?![$`~./<({*]|[a-z]{2,8}://|projects/)(?:\D*\d){3}")
 """Not the variable or the file that has it, and with as many digits as no name has."""
 

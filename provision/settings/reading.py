@@ -40,8 +40,7 @@ _VERBATIM_LINE: Final = re.compile(
 )
 _OTHER_SIGN: Final = re.compile(r"(?:export\s+)?(?P<name>\w+)\s*[:\s]\s*[^\s=].*")
 """NAME: value, as in YAML, or NAME value."""
-_LISTED: Final = 5
-"""Files that a message names."""
+_LISTED: Final = 5  # files that a message names
 _TFVARS: Final = re.compile(
     r"^[ \t]*(resource_prefix|instance_groups|node_pools|compute_partitions)[ \t]*=", re.MULTILINE
 )
@@ -61,8 +60,7 @@ _IDENTIFIES: Final = frozenset(
     {"NAME_PREFIX", "ORCHESTRATOR_TYPE", "PROJECT_ID", "REGION", "TERRAFORM_GCS_PATH", "ZONE"}
 )
 """The settings that say which deployment is meant."""
-_PROXIES: Final = re.compile("(?i:(https?|no|all|ftp)_proxy)")
-"""What other programs read, too."""
+_PROXIES: Final = re.compile("(?i:(https?|no|all|ftp)_proxy)")  # what other programs read, too
 _OF_CI: Final = frozenset({"JOB_NAME"})
 """What Jenkins calls its own job, and was a setting; a job of Run has it, too."""
 OF_PROGRAMS: Final = frozenset({"HTTPS_PROXY", "NO_PROXY"})

@@ -419,12 +419,9 @@ def _image(text: str, *, family: bool = False) -> str:
     )
 
 
-_MACHINE_TYPE: Final = 63
-"""The most characters of a name (RFC 1035)."""
-_MOST_GPUS: Final = 16
-"""Of one machine: an a2-megagpu-16g has them."""
-_MOST_NAMED: Final = 8
-"""The most machine types that a message names."""
+_MACHINE_TYPE: Final = 63  # the most characters of a name (RFC 1035)
+_MOST_GPUS: Final = 16  # of one machine: an a2-megagpu-16g has them
+_MOST_NAMED: Final = 8  # the most machine types that a message names
 _TPU: Final = re.compile(r"(ct[0-9][a-z]*|tpu[0-9a-z]*)-.*")
 """Machine types with TPUs: ct4p, ct5lp, ct5p, ct6e, tpu7x (GKE, pages on flex start, undated)."""
 

@@ -18,8 +18,7 @@ ALWAYS_AROUND: Final = ("metadata.google.internal", "169.254.169.254", "localhos
 """What no proxy can reach for somebody else: the metadata server is another one for each VM."""
 
 _DOCKER_HUB: Final = "docker.io"
-_OF_GKE: Final = "gke.gcr.io"
-"""Where nodes get all that GKE itself runs on them, and so can reach."""
+_OF_GKE: Final = "gke.gcr.io"  # where nodes get all that GKE itself runs on them, and so can reach
 
 
 @dataclass(frozen=True, kw_only=True)

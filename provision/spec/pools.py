@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from provision.settings.gke import NodePool
     from provision.settings.model import Settings
 
-_SYSTEM_DISK = "pd-balanced"
-"""GKE's default disk type for nodes."""
+_SYSTEM_DISK = "pd-balanced"  # GKE's default disk type for nodes
 _H200 = "nvidia-h200-141gb"
 _DEFAULT_DRIVER = "DEFAULT"
 

@@ -37,8 +37,7 @@ _IN_FRONT: Final = re.compile(r"[A-Za-z_]\w*=.*|(.*/)?env|exec|nohup|time", re.D
 _NEEDS_SHELL: Final = re.compile(r"[\s;&|<>()$`]|^[A-Za-z_]\w*=")
 _EXPANDED: Final = re.compile(r"[$`*?\[{~]")
 _NO_FILE: Final = "a job begins in its copy of the folder, which has no such file"
-_LONGEST: Final = 200
-"""Characters of a command that is said whole."""
+_LONGEST: Final = 200  # characters of a command that is said whole
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from provision.spec.cluster import ClusterSpec
     from provision.spec.pools import Pool
 
-_OWN_MTU: Final = 8896
-"""The MTU of a first network that is made; modules/network has it, too."""
+_OWN_MTU: Final = 8896  # the MTU of a first network that is made; modules/network has it, too
 
 
 def of(spec: ClusterSpec) -> Topology:

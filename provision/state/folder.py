@@ -61,8 +61,7 @@ _LOGS: Final = LOG.start()
 _AT_ONCE: Final = 8
 """Objects that are read side by side: a job may have a thousand tasks, each with its own."""
 _BUCKET: Final = "the bucket"
-_LISTED: Final = "what is listed"
-"""What is known beside single objects."""
+_LISTED: Final = "what is listed"  # what is known beside single objects
 
 
 @dataclasses.dataclass(frozen=True)

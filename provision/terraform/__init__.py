@@ -33,8 +33,7 @@ __all__ = ["Binary", "Terraform", "Voice", "environment", "find"]
 PLAN_FILE: Final = "deployment.tfplan"
 """The saved plan, which is the one that is shown and applied."""
 _FLAG: Final = python_terraform.IsFlagged
-_TRY: Final = 60.0
-"""Seconds that one try to save the state may take."""
+_TRY: Final = 60.0  # seconds that one try to save the state may take
 _LAST_TRY: Final = 10.0
 """The same where somebody has asked to stop."""
 

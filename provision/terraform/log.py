@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 _HEREDOC: Final = re.compile(r"^(?P<kept>.*)<<[-~]?(?P<end>[A-Za-z]\w*)$")
 _ENCODED: Final = re.compile(r"^(?P<blanks> *).* = (?P<call>jsonencode|yamlencode|base64gzip)\($")
-_LONGEST: Final = 400
-"""Characters of a line; what is longer is cut, as an encoded payload is."""
+_LONGEST: Final = 400  # characters of a line; what is longer is cut, as an encoded payload is
 
 
 @dataclass(frozen=True)

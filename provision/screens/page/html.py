@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 Child: TypeAlias = "ET.Element | str | None"
 """What an element can contain; None is left out."""
 
-_RAW: Final = frozenset({"style"})
-"""Elements whose text is ours, and not read as markup."""
+_RAW: Final = frozenset({"style"})  # elements whose text is ours, and not read as markup
 
 
 def tag(name: str, /, *children: Child, **attributes: object) -> ET.Element:

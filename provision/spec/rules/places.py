@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 RULES: Final = Rules()
 
-_MOST_PLACES: Final = 12
-"""The number of places that a note names."""
+_MOST_PLACES: Final = 12  # the number of places that a note names
 _DECIDES: Final = "the online check decides"
 
 

@@ -182,8 +182,7 @@ def _text(given: Any) -> str:
 
 
 _Rule = TypeVar("_Rule")
-_OF_POOLS: Final = frozenset({"vm_type", "zone"})
-"""What node pools say of themselves too."""
+_OF_POOLS: Final = frozenset({"vm_type", "zone"})  # what node pools say of themselves too
 
 
 def judge(team: Team, case: Case) -> Iterator[Finding]:
