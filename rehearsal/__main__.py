@@ -9,16 +9,12 @@ import shutil
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rehearsal import clock, inventory, page, session, story
 from rehearsal.cloud import faults, real_programs, scenarios
 from rehearsal.errors import RehearsalError, UnknownFault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _USAGE = 2
 """The exit code of a command line that is no use, as argparse has it."""

@@ -13,11 +13,9 @@ from __future__ import annotations
 
 import time
 import uuid
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
 
 VARIABLE: Final = "CLOUD_CLOCK_RATE"
 FILE_VARIABLE: Final = "CLOUD_CLOCK_FILE"

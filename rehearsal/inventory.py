@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 from urllib.parse import unquote
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.store import Store
+from rehearsal.cloud.store import Store
 
 _ROOT = re.compile(r"https://[^/]+/(?:[a-z]+/)?v\d\w*/")
 _NO_RESOURCES = re.compile(r".*/(?:operations|deleted|policies)")

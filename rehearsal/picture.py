@@ -5,10 +5,8 @@ from __future__ import annotations
 import itertools
 import re
 import xml.etree.ElementTree as ET
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 _CONTROL: Final = re.compile(r"\x1b\[([0-9;]*)([A-Za-z])|\x1b\][^\x07]*\x07|[\x00-\x08\x0b-\x1a]")
 _FONT: Final = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"

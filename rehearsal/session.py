@@ -14,9 +14,10 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 from urllib.parse import urlsplit
 
 from rehearsal import clock
@@ -25,11 +26,7 @@ from rehearsal.cloud.facts import offers
 from rehearsal.errors import CloudNotStarted, UnknownScenario
 from rehearsal.presumption import named
 from rehearsal.provider import given, mirror
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rehearsal.provider.given import Given
+from rehearsal.provider.given import Given
 
 FOLDER_VARIABLE = "AIINFRA_REHEARSAL_FOLDER"
 DATABASE = "cloud.sqlite"

@@ -21,20 +21,16 @@ import sys
 import tarfile
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 from rehearsal import session
 from rehearsal.cloud import real_programs
 from rehearsal.cloud.compute import startup_told
 from rehearsal.cloud.compute.resources import INSTANCE
 from rehearsal.cloud.storage import objects
-from rehearsal.cloud.store import Database
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rehearsal.cloud.store import Store
+from rehearsal.cloud.store import Database, Store
 
 _NOT_RUN: Final = 1
 _USER: Final = "owner_example_com"

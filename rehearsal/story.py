@@ -16,15 +16,13 @@ import sys
 import tempfile
 import textwrap
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rehearsal import clock, picture, session
 from rehearsal.cloud import real_programs
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _SETTINGS: Final = {
     "PROJECT_ID": "my-project",

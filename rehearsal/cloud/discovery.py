@@ -12,17 +12,14 @@ import json
 import operator
 import os
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from rehearsal.cloud import partial
 from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 
 FOLDER_VARIABLE = "CLOUD_DISCOVERY_DOCUMENTS"
 """Names another folder to read the documents from ("compute.v1.json", ...)."""

@@ -26,18 +26,13 @@ import json
 import re
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote
 
-from rehearsal.cloud.wire import GoogleError, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rehearsal.cloud.wire import Request
-
+from rehearsal.cloud.wire import GoogleError, Reply, Request
 
 CONTROL: Final = "/rehearsal/faults"
 """Where faults are told of (GET), begun (POST of {"fault": TEXT}) and ended (DELETE .../ID)."""

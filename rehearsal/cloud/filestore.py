@@ -10,21 +10,18 @@ import hashlib
 import ipaddress
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from rehearsal.cloud import keys, org_policies, paging, projects, quota_limits
 from rehearsal.cloud.facts import filestore_tiers, places
+from rehearsal.cloud.facts.filestore_tiers import Tier
 from rehearsal.cloud.routes import Routes
-from rehearsal.cloud.wire import GoogleError, Reply, rfc3339
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request, rfc3339
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+Instance = dict[str, Any]
 
-    from rehearsal.cloud.facts.filestore_tiers import Tier
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
-
-    Instance = dict[str, Any]
 
 _INSTANCES = "file/instances"
 _OPERATIONS = "file/operations"

@@ -7,16 +7,13 @@ and clusters are made up.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rehearsal.cloud import policies, projects
 from rehearsal.cloud.facts import places
 from rehearsal.cloud.routes import Routes
-from rehearsal.cloud.wire import GoogleError, Reply, rfc3339
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request, rfc3339
 
 _RINGS, _KEYS = "cloudkms/rings", "cloudkms/keys"
 _USERS = frozenset({"roles/cloudkms.cryptoKeyEncrypterDecrypter", "roles/cloudkms.cryptoOperator"})

@@ -7,15 +7,12 @@ as Compute Engine's default service account. Tokens are strings that every simul
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from rehearsal.cloud.projects import Project, number
-from rehearsal.cloud.wire import GoogleError, Reply
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request
 
 HOST = Project("rehearsal-host", number("rehearsal-host"))
 """The project whose VM the caller seems to run on."""

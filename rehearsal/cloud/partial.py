@@ -9,15 +9,11 @@ service is held to Google's own description (`discovery.Api.check`).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.wire import Reply
+from rehearsal.cloud.wire import GoogleError, Reply
 
 Fields = dict[str, "Fields"]
 """Name -> what of it is wanted; empty for all of it."""

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from rehearsal.cloud import scenarios
-from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Request
 
 Policy = dict[str, Any]
 

@@ -12,15 +12,12 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rehearsal.cloud import policies
 from rehearsal.cloud.routes import Routes
-from rehearsal.cloud.wire import GoogleError, Reply
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request
 
 HOSTS = "compute/hosts"
 """The collection of host projects of a Shared VPC."""

@@ -25,12 +25,10 @@ import threading
 import time
 import uuid
 import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from typing import IO, Any, Final
 
 SCENARIO: Final = "run-programs"
 PLACE: Final = "jobs"

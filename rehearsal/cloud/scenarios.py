@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING
 
 from rehearsal.cloud import faults, real_programs
 from rehearsal.cloud.faults import Effect, Fault
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import Request
 
 MISSING = "missing"
 

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import base64
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import google_crc32c
 
 from rehearsal.cloud import policies, projects, services
+from rehearsal.cloud.projects import Project
 from rehearsal.cloud.routes import Routes
-from rehearsal.cloud.wire import GoogleError, Reply, rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.projects import Project
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request, rfc3339
 
 _SECRETS = "secretmanager/secrets"
 _API, _TITLE = "secretmanager.googleapis.com", "Secret Manager API"

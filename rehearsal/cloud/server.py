@@ -15,25 +15,19 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from pathlib import Path
+from typing import Any, Final, Self, cast
 from urllib.parse import parse_qsl
 
 from rehearsal import clock
 from rehearsal.cloud import partial, real_programs, scenarios
-from rehearsal.cloud.faults import CONTROL, Effect, Faults
+from rehearsal.cloud.faults import CONTROL, Effect, Fault, Faults
 from rehearsal.cloud.store import Database
-from rehearsal.cloud.wire import GoogleError, Reply, Request
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from rehearsal.cloud.faults import Fault
-    from rehearsal.cloud.wire import Service
-
+from rehearsal.cloud.wire import GoogleError, Reply, Request, Service
 
 _LOG = logging.getLogger(__name__)
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from rehearsal.cloud import paging, projects
+from rehearsal.cloud.projects import Project
 from rehearsal.cloud.routes import Routes
-from rehearsal.cloud.wire import GoogleError, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rehearsal.cloud.projects import Project
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request
 
 _STATES = "serviceusage/services"
 _OPERATIONS = "serviceusage/operations"

@@ -11,11 +11,9 @@ import json
 import sqlite3
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS document (

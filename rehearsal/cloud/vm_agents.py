@@ -23,22 +23,17 @@ import ipaddress
 import json
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from rehearsal.cloud import compute, vm_documents, vm_jobs, vm_queue
 from rehearsal.cloud.compute import fleet, startup_told
-from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE
+from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE, Resource
 from rehearsal.cloud.facts import bandwidths
 from rehearsal.cloud.facts import host_events as facts
 from rehearsal.cloud.storage import buckets, objects
-from rehearsal.cloud.wire import GoogleError, moment, rfc3339
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.compute.resources import Resource
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Reply, Request, Service
-
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request, Service, moment, rfc3339
 
 _COLLECTION = "vms/answers"
 _TASK = "-deployment/vms/task.json"

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rehearsal.cloud.storage import objects
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.store import Store
+from rehearsal.cloud.store import Store
 
 _NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _MOST = 10_000

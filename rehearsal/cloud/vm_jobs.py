@@ -14,23 +14,18 @@ import math
 import re
 import shutil
 import tarfile
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rehearsal.cloud import real_programs, secrets, vm_documents, vm_programs
 from rehearsal.cloud.compute import links, resources, startup_told
-from rehearsal.cloud.compute.resources import INSTANCE, NETWORK
+from rehearsal.cloud.compute.resources import INSTANCE, NETWORK, Resource
 from rehearsal.cloud.facts import bandwidths, machines
 from rehearsal.cloud.facts.machines import GpuNetwork
 from rehearsal.cloud.storage import buckets, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.compute.resources import Resource
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
-
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import Request
 
 COLLECTION = "vms/jobs"
 OVER = frozenset({"succeeded", "failed", "cancelled"})

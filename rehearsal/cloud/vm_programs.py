@@ -15,11 +15,9 @@ import posixpath
 import re
 import shlex
 import tarfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 _USUAL: Final = 60.0
 _PYTHONS: Final = frozenset({"python", "python3", "torchrun"})

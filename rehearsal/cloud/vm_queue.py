@@ -14,21 +14,16 @@ import contextlib
 import json
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from rehearsal.cloud import real_programs, vm_documents, vm_jobs
 from rehearsal.cloud.compute import fleet, startup_told
-from rehearsal.cloud.compute.resources import INSTANCE
+from rehearsal.cloud.compute.resources import INSTANCE, Resource
 from rehearsal.cloud.storage import buckets
+from rehearsal.cloud.store import Store
 from rehearsal.cloud.vm_jobs import COLLECTION, OVER, Run
-from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from rehearsal.cloud.compute.resources import Resource
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Reply, Request, Service
+from rehearsal.cloud.wire import GoogleError, Reply, Request, Service
 
 _INDEX = re.compile(r"(?P<folder>.+-deployment)/jobs/index\.json")
 _STATES = ("waiting", "running", "succeeded", "failed", "cancelled")

@@ -5,14 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import json
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from rehearsal.cloud.store import Store
+from rehearsal.cloud.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud.wire import Reply, Request
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 Answer = Callable[[Request], Reply]
 """Answers a request whose path is the whole one, with the service's prefix."""

@@ -11,18 +11,16 @@ import json
 import re
 import threading
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from rehearsal import clock
 from rehearsal.provider import durations
 from rehearsal.provider.failures import Cancelled, CredentialsMissing, GoogleApiError
 from rehearsal.provider.transport import Response, Transport, retry_waits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 # Which environment variable stands in for an argument that the block leaves out, first found wins.
 _VARIABLES: Mapping[str, tuple[str, ...]] = {

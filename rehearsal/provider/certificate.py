@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Final
 
 VARIABLE: Final = "REHEARSAL_CERTIFICATE"
 """The environment variable that names a ready certificate."""

@@ -12,15 +12,13 @@ import os
 import re
 import subprocess
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rehearsal.errors import ProviderNotUsable
 from rehearsal.provider import mirror
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 VARIABLE: Final = "REHEARSAL_PROVIDER"
 """The environment variable that names the file."""

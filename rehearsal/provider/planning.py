@@ -17,18 +17,14 @@ from __future__ import annotations
 import dataclasses
 import ipaddress
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.provider.resource import UNKNOWN, State
+from rehearsal.provider.schema import Field
+from rehearsal.provider.validation import Path
 from rehearsal.provider.values import is_known
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rehearsal.provider.schema import Field
-    from rehearsal.provider.validation import Path
 
 Suppress = Mapping[str, Callable[[Any, Any, State], bool]]
 

@@ -13,16 +13,14 @@ import signal
 import sys
 import tempfile
 import threading
+from collections.abc import Callable, Iterator
 from concurrent import futures
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import grpc
 
 from rehearsal.provider import certificate
 from rehearsal.provider.server import Implementations, Provider
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 COOKIE: Final = (
     "TF_PLUGIN_MAGIC_COOKIE",

@@ -9,12 +9,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal
 
 FOLDER: Final = Path(__file__).parent / "schema"
 

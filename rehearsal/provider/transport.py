@@ -8,16 +8,14 @@ import os
 import select
 import threading
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
 
 from rehearsal.provider.failures import GoogleApiError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _TIMEOUT = 120.0
 """Seconds that one exchange may take, retries within it included: request_timeout's default."""

@@ -14,18 +14,14 @@ import functools
 import ipaddress
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path as File
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.provider.resource import UNKNOWN
+from rehearsal.provider.schema import Field
 from rehearsal.provider.values import is_known
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from rehearsal.provider.schema import Field
 
 Path = tuple[str | int, ...]
 """From the top: names of attributes and blocks, and indices of lists."""

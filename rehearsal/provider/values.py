@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgpack
 
 from rehearsal.provider.resource import UNKNOWN
-
-if TYPE_CHECKING:
-    from rehearsal.provider.schema import CtyType
+from rehearsal.provider.schema import CtyType
 
 _WIRE_UNKNOWN: Final = msgpack.ExtType(0, b"\0")
 _INTEGERS: Final = range(-(2**63), 2**64)

@@ -6,7 +6,7 @@ says what its methods do. A method that Google has and this cloud does not is an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from rehearsal.cloud import discovery, org_policies, projects, services
 from rehearsal.cloud.compute import (
@@ -31,13 +31,8 @@ from rehearsal.cloud.compute import (
 )
 from rehearsal.cloud.compute.resources import Call, Resource
 from rehearsal.cloud.facts import places
-from rehearsal.cloud.wire import GoogleError, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request
 
 METHODS: Mapping[str, Callable[[Call], Resource]] = {
     **offers.METHODS,

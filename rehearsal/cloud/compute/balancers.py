@@ -6,7 +6,8 @@ controllers. What nobody makes (addresses, certificates, ...) can be listed, and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
 from rehearsal.cloud.compute import resources
 from rehearsal.cloud.compute.resources import (
@@ -27,9 +28,6 @@ from rehearsal.cloud.compute.resources import (
     Resource,
 )
 from rehearsal.cloud.compute.rest import Rest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 _IN_NETWORK: Final = {"network": NETWORK, "subnetwork": SUBNETWORK}
 # Kind -> field of a new resource -> the kind that it refers to. Nothing goes that is referred to.

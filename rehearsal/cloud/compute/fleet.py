@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rehearsal.cloud import iam
 from rehearsal.cloud.compute import (
@@ -33,13 +33,8 @@ from rehearsal.cloud.compute import (
     vms,
 )
 from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE, TEMPLATE, Call, Resource
+from rehearsal.cloud.store import Store
 from rehearsal.cloud.wire import GoogleError, rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from rehearsal.cloud.store import Store
-
 
 ACTIONS = (
     "abandoning",

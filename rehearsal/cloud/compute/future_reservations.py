@@ -7,15 +7,12 @@ Google's pages on calendar mode (undated) and on reserving capacity (AI Hypercom
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from rehearsal.cloud.compute import links, lists, reservations, resources, stock
 from rehearsal.cloud.compute.resources import FUTURE_RESERVATION, RESERVATION, Call, Resource
 from rehearsal.cloud.facts import machines, offers, places
 from rehearsal.cloud.wire import GoogleError, moment, rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 _DAY = 86400
 _LONGEST = 90 * _DAY

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from rehearsal.cloud import paging, scenarios
 from rehearsal.cloud.compute import (
@@ -29,10 +29,6 @@ from rehearsal.cloud.compute.resources import (
 )
 from rehearsal.cloud.facts import machines, offers, places
 from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
 
 _LARGEST = 1000
 _DEFAULTS: Resource = {

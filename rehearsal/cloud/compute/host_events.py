@@ -8,8 +8,8 @@ makes it again, by the same name, where it repairs (`defaultActionOnFailure`).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rehearsal.cloud.compute import (
     agenda,
@@ -24,13 +24,8 @@ from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE, TEMPLATE,
 from rehearsal.cloud.facts import host_events as facts
 from rehearsal.cloud.facts import machines
 from rehearsal.cloud.scenarios import STRUCK
-from rehearsal.cloud.wire import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import Request, rfc3339
 
 _RUNNING, _STOPPING, _TERMINATED = "RUNNING", "STOPPING", "TERMINATED"
 _SETTLED_SECONDS = 60.0

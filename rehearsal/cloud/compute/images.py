@@ -9,19 +9,14 @@ from __future__ import annotations
 import datetime as dt
 import re
 import zlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rehearsal.cloud import scenarios
 from rehearsal.cloud.compute import links, lists, resources
-from rehearsal.cloud.compute.resources import DISK, IMAGE, INSTANCE
+from rehearsal.cloud.compute.resources import DISK, IMAGE, INSTANCE, Call, Resource
 from rehearsal.cloud.facts import images as facts
 from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from rehearsal.cloud.compute.resources import Call, Resource
 
 _REFERENCE = re.compile(r"projects/([^/]+)/global/images/(family/)?([^/]+)")
 _READY = "READY"

@@ -8,13 +8,9 @@ always the full link of v1, as Google does.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 ROOT = "https://www.googleapis.com/compute/v1/"
 """What makes a link of a name."""

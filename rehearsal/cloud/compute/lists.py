@@ -7,18 +7,13 @@ A filter is comparisons with =, !=, : and eq, joined by AND, as "name eq 'a.*'" 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from rehearsal.cloud import paging
 from rehearsal.cloud.compute import links, resources
+from rehearsal.cloud.compute.resources import Call, Kind, Resource
 from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rehearsal.cloud.compute.resources import Call, Kind, Resource
-
 
 _PAGE = 500
 """The greatest size of a page, and the usual one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rehearsal.cloud.compute import links, lists, quotas, resources
 from rehearsal.cloud.compute.resources import (
@@ -21,9 +21,6 @@ from rehearsal.cloud.compute.resources import (
 from rehearsal.cloud.compute.rest import Rest
 from rehearsal.cloud.facts import machines, offers, places
 from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _MTU = range(1300, 8897)
 _DEFAULT_MTU, _RDMA_MTU = 1460, 8896

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import functools
 import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rehearsal.cloud import projects
 from rehearsal.cloud.compute import links, lists, operations, quotas, resources, shared_vpc
+from rehearsal.cloud.compute.resources import Call, Resource
 from rehearsal.cloud.facts import machines, offers, places
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from rehearsal.cloud.compute.resources import Call, Resource
-
 
 _CREATED = "1969-12-31T16:00:00.000-08:00"
 """When what has always been there was made, according to Google."""

@@ -5,16 +5,12 @@ from __future__ import annotations
 import ipaddress
 import itertools
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from rehearsal.cloud.compute import images, links, resources, shared_vpc
 from rehearsal.cloud.compute.resources import NETWORK, SUBNETWORK, Call, Resource
 from rehearsal.cloud.facts import machines
 from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _METADATA_KEY = re.compile(r"[a-zA-Z0-9-_]{1,128}")
 _METADATA_VALUE = 256 * 1024

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rehearsal.cloud.compute import links, properties, reservation_use, resources, stock
 from rehearsal.cloud.compute.resources import (
@@ -20,13 +20,8 @@ from rehearsal.cloud.compute.resources import (
     Resource,
 )
 from rehearsal.cloud.facts import machines, offers, places, quotas
-from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Request
 
 _SHARED = "GPUS_PER_GPU_FAMILY"
 _USUAL_LIMIT = 1024.0

@@ -6,14 +6,10 @@ tells the error of its last attempt.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rehearsal.cloud import iam, keys, org_policies, policies, projects
 from rehearsal.cloud.compute import images, properties, quotas, reservation_use, stock
+from rehearsal.cloud.compute.resources import Call, Resource
 from rehearsal.cloud.facts import offers, places
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.compute.resources import Call, Resource
 
 _STOCKOUTS = "scenarios/stockout"
 _HELP = "https://cloud.google.com/compute/docs/resource-error"

@@ -8,15 +8,12 @@ CONDITION_NOT_MET; what is only believed of them stands in docs/development/gotc
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from rehearsal.cloud import projects
 from rehearsal.cloud.compute import links, reservations, resources
 from rehearsal.cloud.compute.resources import RESERVATION, Call, Resource
 from rehearsal.cloud.facts import machines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _CODE = "CONDITION_NOT_MET"
 _PATH = re.compile(

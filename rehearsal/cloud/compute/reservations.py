@@ -8,8 +8,8 @@ is gone from that moment on.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from rehearsal.cloud import paging
 from rehearsal.cloud.compute import links, lists, resources
@@ -22,10 +22,6 @@ from rehearsal.cloud.compute.resources import (
 )
 from rehearsal.cloud.facts import machines, offers
 from rehearsal.cloud.wire import GoogleError, moment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
 
 _FIRST = re.compile(r"first (?P<what>block|sub-block) (?P<name>[a-z][-a-z0-9]*)")
 _LARGEST = 1000

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from rehearsal.cloud.compute import links, lists, quotas, resources
 from rehearsal.cloud.compute.resources import NETWORK, Call, Kind, Resource
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    Handler = Callable[[Call], Resource]
+Handler = Callable[[Call], Resource]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,20 +8,15 @@ known when it is made. The steps, and what it has told by a moment, are in `star
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from rehearsal.cloud import policies, secrets
 from rehearsal.cloud.compute import images, networks, properties, startup_told
+from rehearsal.cloud.compute.resources import Call, Resource
 from rehearsal.cloud.facts import images as image_facts
 from rehearsal.cloud.facts import machines as machine_facts
 from rehearsal.cloud.storage import buckets
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rehearsal.cloud.compute.resources import Call, Resource
-
 
 _CONFIG = "aiinfra-config"
 _COMMAND = "aiinfra-startup-command"

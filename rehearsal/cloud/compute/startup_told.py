@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rehearsal.cloud.compute import links
+from rehearsal.cloud.compute.resources import Resource
 from rehearsal.cloud.wire import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from rehearsal.cloud.compute.resources import Resource
-
 
 NAMESPACE = "aiinfra"
 

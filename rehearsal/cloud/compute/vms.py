@@ -9,16 +9,12 @@ has set on a VM itself stands in its `_given`, in place of the template's.
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from rehearsal.cloud import iam
 from rehearsal.cloud.compute import links, properties, resources, startup_told
 from rehearsal.cloud.compute.resources import DISK, INSTANCE, POLICY, SUBNETWORK, Call, Resource
 from rehearsal.cloud.facts import places
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _FIRST_HOST, _LAST_HOSTS = 2, 2
 # Ranges for documentation (RFC 5737): nobody's machine answers there.

@@ -6,14 +6,10 @@ each pool has a template and a managed instance group in each of its zones, as w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rehearsal.cloud.container import clusters, node_pools, operations, versions
 from rehearsal.cloud.routes import Routes
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Reply, Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import Reply, Request
 
 _PLACE = "projects/{project}/locations/{location}"
 _CLUSTER = f"{_PLACE}/clusters/{{cluster}}"

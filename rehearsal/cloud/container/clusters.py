@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from rehearsal.cloud import keys
 from rehearsal.cloud.container import (
@@ -17,14 +18,8 @@ from rehearsal.cloud.container import (
 )
 from rehearsal.cloud.container.records import CLUSTERS, POOLS, ROOT, Record
 from rehearsal.cloud.kubernetes import google, kinds
-from rehearsal.cloud.wire import GoogleError, Reply, rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
-
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request, rfc3339
 
 _NAME: Final = re.compile(r"[a-z](?:[-a-z0-9]{0,38}[a-z0-9])?")
 

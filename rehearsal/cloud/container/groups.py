@@ -9,19 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud import compute, projects
 from rehearsal.cloud.compute import reservation_use, reservations
-from rehearsal.cloud.compute.resources import Call
+from rehearsal.cloud.compute.resources import Call, Resource
+from rehearsal.cloud.container.records import Record
 from rehearsal.cloud.facts import machines
-from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.compute.resources import Resource
-    from rehearsal.cloud.container.records import Record
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Request
 
 _COMPUTE: Final = "https://www.googleapis.com/compute/v1/"
 _GROUPS: Final = "compute/instanceGroupManagers"

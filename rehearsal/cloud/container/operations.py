@@ -5,17 +5,13 @@ An operation knows from its start when it will end, and with what.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from rehearsal.cloud import projects
 from rehearsal.cloud.container import records
-from rehearsal.cloud.wire import GoogleError, Reply, rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request, rfc3339
 
 _COLLECTION: Final = "container/operations"
 

@@ -12,20 +12,15 @@ cluster's channel at a time of its own. A maintenance exclusion keeps it from so
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from rehearsal.cloud.container import operations, records
 from rehearsal.cloud.container.records import CLUSTERS, POOLS, Record
 from rehearsal.cloud.facts import gke_versions
 from rehearsal.cloud.facts.gke_versions import numbers
-from rehearsal.cloud.wire import GoogleError, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
-
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request
 
 # Channel -> its versions, the newest first, and the default among them: minor versions and defaults
 # as Google's release notes had them in September 2026, of each minor version a patch or two that

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rehearsal.cloud import facts
 from rehearsal.cloud.facts.machines import GpuNetwork
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _FACTS: Final = facts.read("fabrics")
 

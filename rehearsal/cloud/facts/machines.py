@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud import facts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _FACTS: Final = facts.read("families")
 _PLAIN: Final = facts.read("plain_machines")

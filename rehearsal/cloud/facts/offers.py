@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from rehearsal.cloud.facts import machines, places
-from rehearsal.cloud.facts.machines import GpuNetwork
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from rehearsal.cloud.facts.machines import Machine
-
+from rehearsal.cloud.facts.machines import GpuNetwork, Machine
 
 EVERYWHERE: Final = "everywhere"
 """The scenario in which every zone has everything."""

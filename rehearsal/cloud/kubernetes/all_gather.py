@@ -13,18 +13,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from rehearsal.cloud.compute.startup import DRIVER
 from rehearsal.cloud.facts import fabrics, machines
 from rehearsal.cloud.kubernetes import claims, fabric, installed, nodes, pools
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from rehearsal.cloud.kubernetes.objects import Object, World
-
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 PROGRAM: Final = "all_gather_perf"
 """The test, as it stands in commands."""

@@ -9,7 +9,8 @@ ClusterQueue takes them; those that wait for nodes are in none.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 from urllib.parse import unquote
 
 import yaml
@@ -30,14 +31,9 @@ from rehearsal.cloud.kubernetes.changes import (
     not_simulated,
     success,
 )
+from rehearsal.cloud.kubernetes.kinds import Kind
+from rehearsal.cloud.kubernetes.objects import Object, World
 from rehearsal.cloud.wire import Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.kubernetes.kinds import Kind
-    from rehearsal.cloud.kubernetes.objects import Object, World
-
 
 _NO_SCHEMA: Final = {
     "Warning": '299 - "this simulated cluster has no schema of the kind: any field is taken"'

@@ -17,17 +17,13 @@ from __future__ import annotations
 
 import copy
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud.kubernetes import jobs, objects, pods, programs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from rehearsal.cloud.kubernetes.kinds import Kind
-    from rehearsal.cloud.kubernetes.objects import Object, World
-
+from rehearsal.cloud.kubernetes.kinds import Kind
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
 _FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"

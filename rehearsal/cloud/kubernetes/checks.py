@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rehearsal.cloud.kubernetes import objects, quantities, queues
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.kubernetes.objects import Object, World
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 REQUESTS: Final = ("autoscaling.x-k8s.io/v1", "provisioningrequests")
 TEMPLATES: Final = ("v1", "podtemplates")

@@ -9,17 +9,14 @@ own. Kubernetes' controller makes the claim of a template for each pod, and it g
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from rehearsal.cloud.facts import fabrics, gke_versions, machines
 from rehearsal.cloud.facts.machines import GpuNetwork
 from rehearsal.cloud.kubernetes import objects, pools
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.kubernetes.kinds import Kind
-    from rehearsal.cloud.kubernetes.objects import Object, World
+from rehearsal.cloud.kubernetes.kinds import Kind
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 RDMA: Final = "mrdma.google.com"
 _API: Final = "resource.k8s.io/v1"

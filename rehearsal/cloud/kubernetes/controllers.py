@@ -12,7 +12,8 @@ Their pods are not made one by one; they take no GPUs, and nobody looks at them.
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from rehearsal.cloud.kubernetes import (
     batch,
@@ -29,13 +30,8 @@ from rehearsal.cloud.kubernetes import (
     services,
     volumes,
 )
+from rehearsal.cloud.kubernetes.objects import Object, World
 from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rehearsal.cloud.kubernetes.objects import Object, World
-
 
 _AGENDA: Final = "compute/agenda"
 """Where Compute Engine has what will happen automatically, by moment."""

@@ -8,22 +8,17 @@ minutes at most; all is forgotten 3 hours after the last failure.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud import compute, filestore
+from rehearsal.cloud.container.records import Record
 from rehearsal.cloud.kubernetes import kinds, pools
+from rehearsal.cloud.kubernetes.objects import Object, World
 from rehearsal.cloud.kubernetes.reasons import Error
-from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rehearsal.cloud.container.records import Record
-    from rehearsal.cloud.kubernetes.objects import Object, World
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
-
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Request
 
 _NOT_FOUND = 404
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud.facts import gke_versions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import Request
 
 DEFINITION: Final = "CustomResourceDefinition"
 _DEFINED: Final = "kinds"

@@ -11,18 +11,14 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from rehearsal.cloud.facts.node_health import FAILS_AFTER, FAILURES
+from rehearsal.cloud.facts.node_health import FAILS_AFTER, FAILURES, Failure
 from rehearsal.cloud.kubernetes import google, objects, pods, pools, quantities
+from rehearsal.cloud.kubernetes.objects import Object, World
 from rehearsal.cloud.kubernetes.pools import GPU, Pool
 from rehearsal.cloud.scenarios import STRUCK
 from rehearsal.cloud.wire import rfc3339
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.facts.node_health import Failure
-    from rehearsal.cloud.kubernetes.objects import Object, World
-
 
 _JOIN_SECONDS: Final = 30.0
 """From a VM's start to its node's first readiness, in cloud time; drivers are installed by then."""

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from rehearsal.cloud.kubernetes import checks, objects, pod_jobs, pools, provisioning, training
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.kubernetes.objects import Object, World
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 FOREVER: Final = None
 """How long a pod runs that ends with its owner."""

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud.container import groups
 from rehearsal.cloud.facts import machines
 from rehearsal.cloud.kubernetes import quantities
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from rehearsal.cloud.kubernetes.objects import Object, World
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 POOL: Final = "cloud.google.com/gke-nodepool"
 ACCELERATOR: Final = "cloud.google.com/gke-accelerator"

@@ -13,15 +13,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from rehearsal.cloud.kubernetes import all_gather, fabric, nodes, pod_jobs, pods, pools, training
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.kubernetes.objects import Object, World
-
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 _USUAL_SECONDS: Final = 60.0
 _ALL_GATHER_SECONDS: Final = 240.0

@@ -15,19 +15,15 @@ from __future__ import annotations
 
 import enum
 import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud.kubernetes import checks, google, objects, pools, reasons
+from rehearsal.cloud.kubernetes.google import Answer
+from rehearsal.cloud.kubernetes.objects import Object, World
+from rehearsal.cloud.kubernetes.pools import Pool
 from rehearsal.cloud.kubernetes.reasons import Said
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from rehearsal.cloud.kubernetes.google import Answer
-    from rehearsal.cloud.kubernetes.objects import Object, World
-    from rehearsal.cloud.kubernetes.pools import Pool
-
 
 CLASS: Final = "queued-provisioning.gke.io"
 _PREFIX: Final = "for "

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 _UNITS: Final[Mapping[str, Decimal]] = {
     **{f"{unit}i": Decimal(1024**power) for power, unit in enumerate("KMGTPE", 1)},

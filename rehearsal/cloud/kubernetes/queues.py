@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud.kubernetes import jobs, objects, quantities
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from rehearsal.cloud.kubernetes.jobs import PodSet
-    from rehearsal.cloud.kubernetes.kinds import Kind
-    from rehearsal.cloud.kubernetes.objects import Object, World
-
+from rehearsal.cloud.kubernetes.jobs import PodSet
+from rehearsal.cloud.kubernetes.kinds import Kind
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 API: Final = "kueue.x-k8s.io/v1beta2"
 _TOPOLOGY: Final = frozenset(

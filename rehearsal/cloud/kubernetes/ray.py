@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from rehearsal.cloud.kubernetes import jobs, objects, pod_jobs, pods, programs
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.kubernetes.kinds import Kind
-    from rehearsal.cloud.kubernetes.objects import Object, World
+from rehearsal.cloud.kubernetes.kinds import Kind
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 _API: Final = "ray.io/v1"
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where systems have it

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from rehearsal.cloud.kubernetes import (
     checks,
@@ -31,13 +32,8 @@ from rehearsal.cloud.kubernetes import (
     provisioning,
     training,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.kubernetes.objects import Object, World
-    from rehearsal.cloud.kubernetes.pools import Pool
-
+from rehearsal.cloud.kubernetes.objects import Object, World
+from rehearsal.cloud.kubernetes.pools import Pool
 
 _PATIENCE: Final = 900.0
 """Seconds of cloud time that a resize request of flex start may wait."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud import scenarios
 from rehearsal.cloud.facts import fabrics, machines
@@ -19,15 +20,10 @@ from rehearsal.cloud.kubernetes import (
     shell,
     training,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.kubernetes.fabric import Daemon
-    from rehearsal.cloud.kubernetes.installed import Installed
-    from rehearsal.cloud.kubernetes.kinds import Kind
-    from rehearsal.cloud.kubernetes.objects import Object, World
-
+from rehearsal.cloud.kubernetes.fabric import Daemon
+from rehearsal.cloud.kubernetes.installed import Installed
+from rehearsal.cloud.kubernetes.kinds import Kind
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 _MACHINE: Final = "node.kubernetes.io/instance-type"
 _SILENCE: Final = 300.0

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rehearsal.cloud.facts import places
 from rehearsal.cloud.kubernetes import google
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.kubernetes.objects import Object, World
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 _FINALIZER: Final = "service.kubernetes.io/load-balancer-cleanup"
 _TYPE: Final = "networking.gke.io/load-balancer-type"

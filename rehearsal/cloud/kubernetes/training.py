@@ -14,16 +14,12 @@ its versions in GKE: files are staged whole before 1.33.2-gke.4655000, and strea
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from rehearsal.cloud.facts.gke_versions import numbers
 from rehearsal.cloud.kubernetes import quantities
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.kubernetes.objects import Object, World
-
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 _KEPT: Final = "checkpoints"
 _FOLDER: Final = "--checkpoints"

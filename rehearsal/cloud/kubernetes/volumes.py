@@ -9,13 +9,11 @@ which name no cluster.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rehearsal.cloud.kubernetes import google, pods, quantities
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.kubernetes.kinds import Kind
-    from rehearsal.cloud.kubernetes.objects import Object, World
+from rehearsal.cloud.kubernetes.kinds import Kind
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 IN_USE: Final = "kubernetes.io/pvc-protection"
 """The finalizer of claims: one that a pod uses stays until the pod is gone."""

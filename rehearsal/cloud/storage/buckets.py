@@ -12,20 +12,15 @@ from __future__ import annotations
 import base64
 import ipaddress
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from rehearsal.cloud import keys, org_policies, policies, projects
 from rehearsal.cloud.facts import places
 from rehearsal.cloud.metadata import HOST
-from rehearsal.cloud.wire import GoogleError, rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.projects import Project
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
-
+from rehearsal.cloud.projects import Project
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Request, rfc3339
 
 Bucket = dict[str, Any]
 

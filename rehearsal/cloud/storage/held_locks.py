@@ -10,18 +10,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from rehearsal.cloud.storage import buckets, objects
-from rehearsal.cloud.wire import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Reply, Request, Service
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import Reply, Request, Service, rfc3339
 
 _COLLECTION = "scenarios/locks"
 _HOLDER = "ann@laptop"

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 from urllib.parse import quote
 
 import google_crc32c
 
 from rehearsal.cloud import policies
 from rehearsal.cloud.storage import buckets
-from rehearsal.cloud.wire import GoogleError, moment, rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
-
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Request, moment, rfc3339
 
 Object = dict[str, Any]
 

@@ -6,8 +6,9 @@ line here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from rehearsal.provider.resource import DataSource, Resource
 from rehearsal.provider.resources import (
     cluster,
     dashboard,
@@ -21,11 +22,6 @@ from rehearsal.provider.resources import (
     template,
     vpc,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.provider.resource import DataSource, Resource
 
 RESOURCES: Mapping[str, Resource] = {
     "google_compute_firewall": vpc.FIREWALL,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, OperationError, ProviderError
-from rehearsal.provider.resource import UNKNOWN, PartialError, known
+from rehearsal.provider.resource import UNKNOWN, PartialError, State, known
 from rehearsal.provider.resources import gke, labels, links, pool
-from rehearsal.provider.resources.gke import TRUTH, Gke, filled
+from rehearsal.provider.resources.gke import TRUTH, Gke, Request, filled
 from rehearsal.provider.resources.rest import present
 from rehearsal.provider.resources.shapes import (
     ALWAYS,
@@ -25,13 +27,6 @@ from rehearsal.provider.resources.shapes import (
     camel,
     in_set_order,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
-    from rehearsal.provider.resources.gke import Request
 
 _DELETE_PATIENCE: Final = 30.0
 """For how long a deletion that Google refuses is tried again, in seconds of cloud time."""

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, ProviderError
-from rehearsal.provider.resource import UNKNOWN
+from rehearsal.provider.resource import UNKNOWN, State
 from rehearsal.provider.resources.rest import Rest, parse_import, present, scope
 from rehearsal.provider.resources.shapes import Scope, Shape
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
 
 
 def _same_dashboard(prior: Any, wanted: Any, _: State) -> bool:

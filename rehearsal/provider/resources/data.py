@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, ProviderError
+from rehearsal.provider.resource import State
 from rehearsal.provider.resources import links
-
-if TYPE_CHECKING:
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
 
 
 class _Project:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import Cancelled, GoogleApiError, OperationError, ProviderError
-from rehearsal.provider.resource import UNKNOWN
+from rehearsal.provider.resource import UNKNOWN, State
 from rehearsal.provider.resources import links, operations
 from rehearsal.provider.resources.rest import NOT_FOUND, Rest, place
 from rehearsal.provider.resources.shapes import Rule, Scope, is_zero
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
 
 Request = tuple[str, str, dict[str, Any] | None]
 """Method, path, body."""

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, ProviderError
+from rehearsal.provider.resource import State
 from rehearsal.provider.resources import links
 from rehearsal.provider.resources.rest import NOT_FOUND, Rest, place, present, scope
 from rehearsal.provider.resources.shapes import VIRTUAL, Scope, Shape, is_zero
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
 
 _TEXTS = ("description", "display_name")
 # IAM is slow to know a new account, so the provider looks at it three times, and then rests.

@@ -6,16 +6,12 @@ its mark, `effective_labels` all that the object carries, whoever put them there
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from rehearsal.provider.resource import UNKNOWN
+from rehearsal.provider.api import Api
+from rehearsal.provider.resource import UNKNOWN, State
 from rehearsal.provider.values import is_known
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
 
 MARK = "goog-terraform-provisioned"
 """The label by which Google counts what Terraform made."""

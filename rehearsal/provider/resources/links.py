@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from rehearsal.provider.resource import State
+from rehearsal.provider.resource import State
 
 _API_VERSION = re.compile(r"/compute/[a-zA-Z0-9]+/projects/")
 

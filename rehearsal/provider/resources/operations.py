@@ -6,17 +6,14 @@ after each poll interval; the API's own `wait` is never used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from rehearsal.provider import durations, schema
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import Cancelled, GoogleApiError, OperationError, ProviderError
+from rehearsal.provider.resource import State
 from rehearsal.provider.resources import links
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
 
 _NOT_FOUND = 404
 

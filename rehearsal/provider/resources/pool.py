@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import uuid
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, OperationError, ProviderError
-from rehearsal.provider.resource import UNKNOWN, PartialError, known
+from rehearsal.provider.resource import UNKNOWN, PartialError, State, known
 from rehearsal.provider.resources import gke, links
-from rehearsal.provider.resources.gke import TRUTH, Gke, filled, is_busy
+from rehearsal.provider.resources.gke import TRUTH, Gke, Request, filled, is_busy
 from rehearsal.provider.resources.rest import NOT_FOUND, place, present, scope
 from rehearsal.provider.resources.shapes import (
     ALWAYS,
@@ -25,13 +27,6 @@ from rehearsal.provider.resources.shapes import (
     block,
     camel,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
-    from rehearsal.provider.resources.gke import Request
 
 _NODES: Final[Mapping[str, Rule]] = {
     "boot_disk.provisioned_iops": INT64,

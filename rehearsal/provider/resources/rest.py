@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, OperationError, ProviderError
-from rehearsal.provider.resource import UNKNOWN
+from rehearsal.provider.resource import UNKNOWN, State
 from rehearsal.provider.resources import labels, links, operations
 from rehearsal.provider.resources.shapes import Scope, Shape, kept
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
 
 NOT_FOUND = 404
 _DOING = {"create": "Creating", "update": "Updating", "delete": "Deleting"}

@@ -11,17 +11,13 @@ from __future__ import annotations
 import enum
 import functools
 import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rehearsal.provider import schema
-from rehearsal.provider.resource import UNKNOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
+from rehearsal.provider.api import Api
+from rehearsal.provider.resource import UNKNOWN, State
 
 
 class Send(enum.Enum):

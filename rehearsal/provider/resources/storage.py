@@ -7,18 +7,15 @@ import hashlib
 import json
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, ProviderError
-from rehearsal.provider.resource import UNKNOWN
+from rehearsal.provider.resource import UNKNOWN, State
 from rehearsal.provider.resources import links
 from rehearsal.provider.resources.rest import Rest, present, scope
 from rehearsal.provider.resources.shapes import SKIP, VIRTUAL, Rule, Scope, Send, Shape, is_zero
-
-if TYPE_CHECKING:
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
 
 _CHUNK = 16 * 1024 * 1024
 """Bytes that go in one request; anything as large as that goes in several."""

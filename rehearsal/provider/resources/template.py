@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, ProviderError
-from rehearsal.provider.resource import UNKNOWN, PartialError, known
+from rehearsal.provider.resource import UNKNOWN, PartialError, State, known
 from rehearsal.provider.resources import image, links
 from rehearsal.provider.resources.rest import Rest, place, present, scope
 from rehearsal.provider.resources.shapes import (
@@ -26,12 +28,6 @@ from rehearsal.provider.resources.shapes import (
     kept,
 )
 from rehearsal.provider.resources.vpc import LINK_OF_NETWORK
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
 
 _SCOPES = {"cloud-platform": "https://www.googleapis.com/auth/cloud-platform"}
 """Short names of access scopes."""

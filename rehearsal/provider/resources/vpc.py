@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, ProviderError
+from rehearsal.provider.resource import State
 from rehearsal.provider.resources import links
 from rehearsal.provider.resources.rest import NOT_FOUND, Found, Patch, Rest, place, present
 from rehearsal.provider.resources.shapes import (
@@ -17,12 +20,6 @@ from rehearsal.provider.resources.shapes import (
     Shape,
     camel,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
 
 _GLOBAL, _REGION = "projects/{project}/global", "projects/{project}/regions/{region}"
 
