@@ -1,7 +1,5 @@
 """The simulated cloud for anybody's use: `aiinfra-rehearsal serve|show|forget|story`."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import shlex

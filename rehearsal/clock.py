@@ -9,8 +9,6 @@ it stands from one request to the next, and as much of that counts as makes it s
 the cloud reads both, too.
 """
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What exists in the simulated cloud that somebody made."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping

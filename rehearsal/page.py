@@ -1,7 +1,5 @@
 """What this Google Cloud knows and what it refuses: a page that is written from its own tables."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """What a terminal showed, as a picture: an SVG that loads nothing, for a page that tells of it."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import xml.etree.ElementTree as ET

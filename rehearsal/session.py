@@ -4,8 +4,6 @@ Nothing in the program knows of it. What is done here could be done by hand: sta
 variables, start the program.
 """
 
-from __future__ import annotations
-
 import difflib
 import itertools
 import json

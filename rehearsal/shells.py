@@ -8,8 +8,6 @@ Sources: `gcloud compute ssh --help`, `kubectl exec --help`: the exit code is th
 where it was not run.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import io

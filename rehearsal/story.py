@@ -6,8 +6,6 @@ really run, on this machine. What is shown is what the product and the program p
 that begin with "$" are from here.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

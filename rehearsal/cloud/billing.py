@@ -1,7 +1,5 @@
 """Cloud Billing: every project has an account that pays, and everybody may read the price list."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Final
 

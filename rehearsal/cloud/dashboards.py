@@ -1,7 +1,5 @@
 """Monitoring dashboards v1."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

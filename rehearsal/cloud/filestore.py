@@ -3,8 +3,6 @@
 An operation knows from its start when it will end, as those of Compute Engine do.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import ipaddress

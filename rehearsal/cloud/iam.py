@@ -1,7 +1,5 @@
 """IAM: service accounts and their policies."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ people have met (terraform-provider-google 5103, gsutil 963); those about a plac
 and clusters are made up.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from rehearsal.cloud import policies, projects

@@ -4,8 +4,6 @@ Whoever asks runs, as far as the metadata server knows, on a VM of a project of 
 as Compute Engine's default service account. Tokens are strings that every simulated API takes.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from urllib.parse import unquote

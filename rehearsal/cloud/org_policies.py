@@ -3,8 +3,6 @@
 A project has those that a scenario names. Each service asks here, and speaks in its own words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Lists in pages."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Iterable, Mapping

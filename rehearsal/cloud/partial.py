@@ -6,8 +6,6 @@ Cloud Storage, read in 2026-11). A name that the answer's schema does not have i
 service is held to Google's own description (`discovery.Api.check`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

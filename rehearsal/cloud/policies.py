@@ -1,7 +1,5 @@
 """IAM policies: who may do what on a resource."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

@@ -7,8 +7,6 @@ Every project of a valid id is there, with the same number each time, except:
   bucket, say) is what the caller meets as a stranger's.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Filestore's and those of machine families are told by Cloud Quotas v1, those of 
 requests by Service Usage v1beta1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 

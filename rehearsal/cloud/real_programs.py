@@ -9,8 +9,6 @@ What runs is known to the process that began it alone, and ends with it. Others 
 alone as long as it lives, which a file says that it has locked.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import io

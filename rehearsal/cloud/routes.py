@@ -1,7 +1,5 @@
 """From a request's method and path to the function that answers it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

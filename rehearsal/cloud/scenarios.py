@@ -4,8 +4,6 @@ A scenario is named at the start of the server; several are combined with commas
 Services that take part in one ask `request.scenarios`; what concerns every request is here.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 

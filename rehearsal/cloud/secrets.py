@@ -1,7 +1,5 @@
 """Secret Manager: secrets, their versions, and who may read them."""
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Mapping

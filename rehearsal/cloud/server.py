@@ -4,8 +4,6 @@ One port serves every API; the beginning of the path says which. Each request is
 of the database.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import json

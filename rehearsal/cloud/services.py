@@ -1,7 +1,5 @@
 """Service Usage: which APIs a project has enabled."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

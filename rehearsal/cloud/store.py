@@ -4,8 +4,6 @@ Several processes may serve the same file: each request is one transaction that 
 write lock, so that what it reads is what it changes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import sqlite3

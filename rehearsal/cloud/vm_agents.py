@@ -16,8 +16,6 @@ The real agents look all the time. Here it is found out when somebody asks Compu
 moment at which the time was over. A VM works while it starts up, and while a job is under way.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 import json

@@ -4,8 +4,6 @@ Whoever may write to the bucket may have written anything there. A real agent ta
 document that is not as it must be, says so in its journal, and goes on with the rest.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -7,8 +7,6 @@ have found on the VM: that of its GPUs if the VM has all interfaces and its star
 fabric, and plain sockets otherwise.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

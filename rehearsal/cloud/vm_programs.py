@@ -8,8 +8,6 @@ that exists says nothing and takes a minute. Where one of these would have to be
 ends, and nothing here makes it fail, the course says so.
 """
 
-from __future__ import annotations
-
 import io
 import posixpath
 import re

@@ -8,8 +8,6 @@ changes of its head there is nothing here, nor of what people send to it themsel
 account may not read the folder hears of nothing.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """What travels between the HTTP server and the simulated services."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import time

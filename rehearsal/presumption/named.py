@@ -3,8 +3,6 @@
 No setting names a key of a service account.
 """
 
-from __future__ import annotations
-
 import base64
 import fnmatch
 import re

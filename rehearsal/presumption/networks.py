@@ -1,7 +1,5 @@
 """The network and the subnetwork that an env.list names, with what a network's team gives."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

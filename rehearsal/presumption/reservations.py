@@ -1,7 +1,5 @@
 """The reservations that an env.list names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The forms of the settings' texts, as README gives them."""
 
-from __future__ import annotations
-
 from typing import Final
 
 USUAL_MACHINE: Final = "a2-highgpu-2g"

@@ -1,7 +1,5 @@
 """Things that are to be in the simulated cloud, and how they get there and go again."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

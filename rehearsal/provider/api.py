@@ -4,8 +4,6 @@ One `Api` serves all resources of one provider block. It may be used by many thr
 Terraform applies ten resources together.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

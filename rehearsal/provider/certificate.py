@@ -5,8 +5,6 @@ certificate proves nothing that matters. To make one takes a plugin that has jus
 than all else it does; where the mirror was installed, one is ready.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Durations as Go writes them: "10s", "1m30s", "200ms"."""
 
-from __future__ import annotations
-
 import re
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}

@@ -5,8 +5,6 @@ project's image it lies where Terraform finds it at work, and the scenario `real
 from there. It is judged by its name, as Terraform does, and by whether it starts here.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

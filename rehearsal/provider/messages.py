@@ -1,7 +1,5 @@
 """The protocol's messages, made from schema, findings and errors."""
 
-from __future__ import annotations
-
 import json
 import traceback
 from collections.abc import Iterable, Mapping

@@ -6,8 +6,6 @@ change is outside: the script starts the Python that `REHEARSAL_PYTHON` names, e
 `install` left beside the CLI configuration.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -12,8 +12,6 @@ The rules, which decide whether a second plan is empty and what a change costs:
   has such fields.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import ipaddress
 import itertools

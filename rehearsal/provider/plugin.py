@@ -4,8 +4,6 @@ Terraform starts the program, reads one line from its stdout, and then speaks gR
 socket that the line names, with TLS and the certificate that the line carries.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """HTTP as the provider speaks it: connections that are kept, answers, the pace of retries."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

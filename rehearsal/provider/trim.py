@@ -12,8 +12,6 @@ A message that a field gives to a nonsense value ("refuses") becomes the name of
 `validation.py`; one that is not known here stops the trimming, so that no rule is lost unseen.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

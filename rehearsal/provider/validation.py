@@ -5,8 +5,6 @@ field, combinations first, then whether it may and must be there, then its value
 not known yet passes. Terraform itself has checked names, types and the numbers of blocks before.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import datetime as dt

@@ -6,8 +6,6 @@ float if a float has it exactly, else a Decimal; MessagePack carries what neithe
 types has as a string.
 """
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from typing import Any, Final

@@ -4,8 +4,6 @@ The discovery document says which method a request calls and how its body must l
 says what its methods do. A method that Google has and this cloud does not is answered 501.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from rehearsal.cloud import discovery, org_policies, projects, services

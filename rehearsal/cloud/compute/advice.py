@@ -6,8 +6,6 @@ availability of Spot VMs" (undated, read 2026-11-28): a preview, without TPUs; w
 Which refusals Google has, and their words, is believed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from rehearsal.cloud.compute import links, stock

@@ -4,8 +4,6 @@ Nothing runs between requests. The first request after an entry's moment lets it
 moment, before it is answered itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ Services are simulated whole. What Ingresses and Gateways have can be made by wh
 controllers. What nobody makes (addresses, certificates, ...) can be listed, and there is none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 

@@ -12,8 +12,6 @@ goes on trying; not before `_hold`, for those that it has lost and makes again: 
 the template that it was made of.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence

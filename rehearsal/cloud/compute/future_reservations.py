@@ -5,8 +5,6 @@ machines from its start on, and goes at its end. Sources: compute v1, discovery 
 Google's pages on calendar mode (undated) and on reserving capacity (AI Hypercomputer, 2026-04-06).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from rehearsal.cloud.compute import links, lists, reservations, resources, stock

@@ -1,7 +1,5 @@
 """Managed instance groups of one zone."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Mapping
 

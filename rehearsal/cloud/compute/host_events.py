@@ -6,8 +6,6 @@ group: Compute Engine starts it again where it may (`automaticRestart`), and oth
 makes it again, by the same name, where it repairs (`defaultActionOnFailure`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The public ones are those of `facts/images.json`; nobody but Google changes them
 are made of an image or of a disk, and can be deprecated and deleted.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 import zlib

@@ -3,8 +3,6 @@
 They come from managed instance groups; a VM of its own is not part of the simulated cloud.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Mapping
 

@@ -5,8 +5,6 @@ links in several ways (full, of another version or host, partial); what is kept 
 always the full link of v1, as Google does.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -4,8 +4,6 @@ A filter is comparisons with =, !=, : and eq, joined by AND, as "name eq 'a.*'" 
 "(status = RUNNING) AND (labels.team = ml)"; the others that Google has are refused.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from typing import Any

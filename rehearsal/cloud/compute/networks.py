@@ -1,7 +1,5 @@
 """VPC networks: their subnetworks, firewall rules and routers."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Callable, Iterator, Mapping, Sequence
 

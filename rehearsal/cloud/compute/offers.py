@@ -1,7 +1,5 @@
 """Regions, zones, and what they offer, as the API tells it."""
 
-from __future__ import annotations
-
 import functools
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping

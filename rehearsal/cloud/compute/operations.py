@@ -5,8 +5,6 @@ it compares that moment with the present one. The moments are wall time, so proc
 clock rates agree about them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The properties of VMs in an instance template: what Google refuses, and what it fills in."""
 
-from __future__ import annotations
-
 import ipaddress
 import itertools
 import re

@@ -1,7 +1,5 @@
 """Quotas: their names, their limits, and what counts against them."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

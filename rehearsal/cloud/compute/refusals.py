@@ -4,8 +4,6 @@ Google answers neither to the request that makes the group: the group is made, g
 tells the error of its last attempt.
 """
 
-from __future__ import annotations
-
 from rehearsal.cloud import iam, keys, org_policies, policies, projects
 from rehearsal.cloud.compute import images, properties, quotas, reservation_use, stock
 from rehearsal.cloud.compute.resources import Call, Resource

@@ -5,8 +5,6 @@ kubernetes/autoscaler, cluster-autoscaler/cloudprovider/gce), which meets them w
 CONDITION_NOT_MET; what is only believed of them stands in docs/development/gotchas.md.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -5,8 +5,6 @@ reservation, of its block and of its sub-block. A reservation that expires (`del
 is gone from that moment on.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ are those of Google's pages on resize requests and flex start, and of the publis
 autoscaler (2026-08-21).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 

@@ -1,7 +1,5 @@
 """Resource policies: how VMs are placed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 
 from rehearsal.cloud.compute import links, resources

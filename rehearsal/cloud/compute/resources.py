@@ -4,8 +4,6 @@ A kept resource is the document that a GET answers, plus fields that begin with 
 shown: `_ready` and `_gone`, the moments (Unix epoch) at which its making and its deletion end.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

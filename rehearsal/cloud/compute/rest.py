@@ -1,7 +1,5 @@
 """The usual methods of a kind of resource, from what is particular to it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 

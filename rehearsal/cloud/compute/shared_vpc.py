@@ -7,8 +7,6 @@ caller may use it and, where a group makes them, Google's own account of the ser
 on the host project (cloud-foundation-fabric, sharedvpc-agent-iam.yaml).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from rehearsal.cloud import policies, projects, scenarios

@@ -5,8 +5,6 @@ one guest attribute again and again. Here nothing runs: what a VM will have told
 known when it is made. The steps, and what it has told by a moment, are in `startup_told`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -6,8 +6,6 @@ wanted; or how many GPUs the project may have in their regions. Of several rows 
 and where none fits there is enough. The scenario `scarce` has rows of its own.
 """
 
-from __future__ import annotations
-
 import fnmatch
 from collections.abc import Iterable
 from typing import Any

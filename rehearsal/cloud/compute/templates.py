@@ -1,7 +1,5 @@
 """Instance templates: what the VMs of a group are made from."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from rehearsal.cloud.compute import images, links, lists, operations, properties, resources

@@ -6,8 +6,6 @@ A start-up script may have a hundred thousand characters, and a group a thousand
 has set on a VM itself stands in its `_given`, in place of the template's.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterator
 

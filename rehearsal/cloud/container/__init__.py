@@ -4,8 +4,6 @@ Clusters and pools are resources of a location; what the nodes are made of is Co
 each pool has a template and a managed instance group in each of its zones, as with Google.
 """
 
-from __future__ import annotations
-
 from rehearsal.cloud.container import clusters, node_pools, operations, versions
 from rehearsal.cloud.routes import Routes
 from rehearsal.cloud.store import Store

@@ -1,7 +1,5 @@
 """Where a cluster is in its project's networks, and how its control plane is reached."""
 
-from __future__ import annotations
-
 import hashlib
 import ipaddress
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Clusters: their making, reading and deletion."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Mapping

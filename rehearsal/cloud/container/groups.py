@@ -4,8 +4,6 @@ They are made by requests to the simulated Compute Engine, as Google's own servi
 what that refuses (a machine that the zone has not, a network that is not there) is refused here.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass, replace

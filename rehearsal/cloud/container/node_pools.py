@@ -1,7 +1,5 @@
 """Node pools: their making, reading and deletion."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final

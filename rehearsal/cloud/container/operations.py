@@ -3,8 +3,6 @@
 An operation knows from its start when it will end, and with what.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

@@ -5,8 +5,6 @@ A record is the document that a GET answers, plus fields that begin with "_" and
 the name of the operation that goes on until `_ready`; `_error`, what has gone wrong.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

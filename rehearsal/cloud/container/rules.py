@@ -4,8 +4,6 @@ The rules of flex start and queued provisioning are those of Google's pages on P
 and flex start; the ids F1, Q3, ... are those by which this project calls them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 

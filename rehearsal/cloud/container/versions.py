@@ -9,8 +9,6 @@ cluster's channel at a time of its own. A maintenance exclusion keeps it from so
 "Maintenance windows and exclusions", scopes of an exclusion).
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Mapping
 from typing import Any, Final

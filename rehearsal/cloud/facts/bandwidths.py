@@ -1,7 +1,5 @@
 """What the network between two machines carries, and how long it takes VMs to find that out."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from rehearsal.cloud import facts

@@ -1,7 +1,5 @@
 """What NCCL needs on Google's GPU networks, and what it does without: for pods on GKE."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

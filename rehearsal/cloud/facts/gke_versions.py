@@ -1,7 +1,5 @@
 """The oldest versions of Kubernetes Engine that have nodes of a machine type."""
 
-from __future__ import annotations
-
 import re
 
 from rehearsal.cloud.facts import machines

@@ -1,7 +1,5 @@
 """The public images that VMs boot from, and what is in them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final

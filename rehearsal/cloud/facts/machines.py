@@ -1,7 +1,5 @@
 """Machine types, the GPUs that they have or can get, and what their families take."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

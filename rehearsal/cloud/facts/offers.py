@@ -1,7 +1,5 @@
 """Which zones have which machine types and GPUs, and in which ways Google gives them."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Mapping
 from typing import Final

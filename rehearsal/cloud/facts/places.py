@@ -1,7 +1,5 @@
 """The regions and zones of Google Cloud."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Quotas that are not of GPUs: how much of what a project may have, and how Google calls it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Some of the SKUs of Google's price list, with those that only look like what one searches."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from decimal import Decimal

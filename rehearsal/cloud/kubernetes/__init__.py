@@ -5,8 +5,6 @@ schemas of definitions, and the objects. The controllers are simulated: nothing 
 requests, so each request first lets happen what was due by then (`controllers`).
 """
 
-from __future__ import annotations
-
 from rehearsal.cloud.kubernetes import api, controllers, kinds
 from rehearsal.cloud.kubernetes.changes import Refusal, no_such_path
 from rehearsal.cloud.kubernetes.objects import World

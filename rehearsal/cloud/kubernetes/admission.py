@@ -1,7 +1,5 @@
 """What happens to objects as they come in: defaults, and what webhooks of add-ons do."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from rehearsal.cloud.kubernetes import objects, volumes

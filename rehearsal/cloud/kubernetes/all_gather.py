@@ -9,8 +9,6 @@ What a pod says of its node, where its script looks: interfaces, and GPUs by nvi
 Nothing is run. Whatever the script asks nvidia-smi for is answered in its form, "csv,noheader".
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

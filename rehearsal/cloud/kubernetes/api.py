@@ -6,8 +6,6 @@ Source: Kueue v0.18.3, pkg/visibility: Workloads without quota, in the order in 
 ClusterQueue takes them; those that wait for nodes are in none.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final

@@ -4,8 +4,6 @@ As Kueue 0.18.3 does it (its source of 2026-07-10): requests go with their attem
 said stays in the messages of the workload and in its events.
 """
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass
 from typing import Final

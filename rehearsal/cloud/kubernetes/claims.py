@@ -6,8 +6,6 @@ predicts (cluster-autoscaler 7d25050, machinetypes/dranet.go). An interface that
 own. Kubernetes' controller makes the claim of a template for each pod, and it goes with the pod.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Mapping
 from typing import Any, Final

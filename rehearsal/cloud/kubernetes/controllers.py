@@ -9,8 +9,6 @@ Deployments and DaemonSets: how many of their pods run.
 Their pods are not made one by one; they take no GPUs, and nobody looks at them.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from typing import Final

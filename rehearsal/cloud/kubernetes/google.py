@@ -5,8 +5,6 @@ lets it (published source, 2026-08-21): 5 minutes, twice as long after each fail
 minutes at most; all is forgotten 3 hours after the last failure.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

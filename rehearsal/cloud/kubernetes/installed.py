@@ -1,7 +1,5 @@
 """What DaemonSets have brought to a node: files, NCCL's plugin, devices, the device injector."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Jobs of any kind, seen as sets of equal pods."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Clusters, and the kinds that they serve: Kubernetes', GKE's, and those of definitions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final

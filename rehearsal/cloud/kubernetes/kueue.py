@@ -15,8 +15,6 @@ As Kueue 0.18.3 reads it (its source of 2026-07-10): without the section `waitFo
 is waited for, and with it what is left out has the values below.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Iterable, Sequence

@@ -6,8 +6,6 @@ GKE's device plugin marks a node whose GPU has failed, and its maintenance handl
 to be maintained. Neither fixes anything: somebody has to have the VM replaced.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json

@@ -5,8 +5,6 @@ as the account that its Kubernetes account stands for, if that may. What the pro
 known as on VMs.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

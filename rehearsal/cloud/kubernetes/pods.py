@@ -1,7 +1,5 @@
 """Pods: making them for what owns them, and what they are up to."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The cluster's node pools as its controllers see them: which pods fit, how many nodes, more."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ Nothing is run. A program that asks nvidia-smi for errors of each GPU's memory h
 scenario has, writes what it found as JSON after a word of its own, and fails.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

@@ -1,7 +1,5 @@
 """Amounts of resources, as Kubernetes writes them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Kueue's queues: what a job may take of which flavor."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Source: KubeRay v1.6.2, ray-operator/controllers/ray/rayjob_controller.go.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 from collections.abc import Mapping

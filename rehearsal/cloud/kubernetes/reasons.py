@@ -4,8 +4,6 @@ Reasons and messages are those of its published source (2026-08-21): what a pers
 cluster is compared by them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -15,8 +15,6 @@ What GKE's autoscaler says of pods that it ignores: they consume a ProvisioningR
 Such pods are ignored also where another pool would take them (published source, 2026-08-21).
 """
 
-from __future__ import annotations
-
 import hashlib
 import uuid
 from collections.abc import Mapping

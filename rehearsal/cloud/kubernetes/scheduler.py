@@ -1,7 +1,5 @@
 """Pods and nodes: which pod runs where, and until when."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final

@@ -5,8 +5,6 @@ rule and two firewall rules; internal ones here have a forwarding rule and a fir
 and descriptions are those of the cloud provider of Kubernetes for Google Cloud.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from typing import Final

@@ -3,8 +3,6 @@
 Nothing is run. It is read in the order in which it stands, as if each line were reached.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping

@@ -11,8 +11,6 @@ Sources: gcs-fuse-csi-driver 5fcdc04, cmd/webhook/main.go:51-56 (5 GiB where the
 its versions in GKE: files are staged whole before 1.33.2-gke.4655000, and streamed since.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any, Final

@@ -6,8 +6,6 @@ an instance are those of kubernetes-sigs/gcp-filestore-csi-driver (pkg/csi_drive
 which name no cluster.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Kueue's Workloads: one for each job in a queue, and how the job is started and stopped."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 from collections.abc import Iterator

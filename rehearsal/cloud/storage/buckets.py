@@ -7,8 +7,6 @@ and not run. Of conditions, those on the beginning of an object's name and of a 
 judged, alone or joined by "or"; no other one holds.
 """
 
-from __future__ import annotations
-
 import base64
 import ipaddress
 import re

@@ -6,8 +6,6 @@ a whole: then with the next one), stays away for good once somebody deletes it, 
 while the scenario is off.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ and takes what the description does not have ("versions=True" of Google's Python
 the end of "anywhereCaches/" of provider 7.45.0).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from typing import Any

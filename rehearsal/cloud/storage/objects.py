@@ -1,7 +1,5 @@
 """Objects and their generations."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Uploads to Cloud Storage: in one piece, with metadata, or in chunks that can be resumed."""
 
-from __future__ import annotations
-
 import json
 import re
 from email.message import Message

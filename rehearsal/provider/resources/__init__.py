@@ -4,8 +4,6 @@ Adding one is its schema (`trim.py`), a table of where the API differs from it (
 line here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from rehearsal.provider.resource import DataSource, Resource

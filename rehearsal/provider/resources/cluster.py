@@ -1,7 +1,5 @@
 """google_container_cluster: a control plane, with its first nodes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """google_monitoring_dashboard: one JSON document, which Google completes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Data sources that are no objects of a collection."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rehearsal.provider.api import Api

@@ -1,7 +1,5 @@
 """google_filestore_instance: an NFS share on a network."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What clusters and pools of Kubernetes Engine have in common: requests, waiting, shared lists."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

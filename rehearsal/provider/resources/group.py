@@ -1,7 +1,5 @@
 """Managed groups of VMs, and the resize requests that ask for VMs in them once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

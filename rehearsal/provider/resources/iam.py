@@ -1,7 +1,5 @@
 """Service accounts, and members of policies: of projects, of accounts, of buckets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Images: the data source google_compute_image, and what a short image name means."""
 
-from __future__ import annotations
-
 import re
 
 from rehearsal.provider.api import Api

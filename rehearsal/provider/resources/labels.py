@@ -4,8 +4,6 @@
 its mark, `effective_labels` all that the object carries, whoever put them there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

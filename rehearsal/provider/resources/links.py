@@ -4,8 +4,6 @@ A full link ("https://www.googleapis.com/compute/v1/projects/p/global/networks/n
 ("projects/p/global/networks/n"), shorter ones ("regions/r/subnetworks/s"), the bare name.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from typing import Any

@@ -4,8 +4,6 @@ An answer that is done already is not asked after. Else the operation is read at
 after each poll interval; the API's own `wait` is never used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """google_container_node_pool: some nodes of a cluster that are alike."""
 
-from __future__ import annotations
-
 import dataclasses
 import uuid
 from collections.abc import Iterator, Mapping, Sequence

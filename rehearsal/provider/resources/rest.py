@@ -1,7 +1,5 @@
 """A type that one collection of an API makes, reads, changes and deletes."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

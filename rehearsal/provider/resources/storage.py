@@ -1,7 +1,5 @@
 """google_storage_bucket_object: a change of its content writes a new one over it."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """google_compute_instance_template: named by the user, read by its number, never changed."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Networks and what belongs to them: where Compute Engine differs from the provider's schema."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
