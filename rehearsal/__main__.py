@@ -86,11 +86,7 @@ def _serve(folder: Path, arguments: argparse.Namespace) -> None:
 
 
 def _faults(arguments: argparse.Namespace) -> faults.Faults:
-    """The faults that the command line names.
-
-    Raises:
-        UnknownFault: One of them is none.
-    """
+    """The faults that the command line names; UnknownFault if one of them is none."""
     try:
         return faults.Faults(arguments.faults, seed=arguments.seed)
     except ValueError as error:

@@ -39,10 +39,7 @@ def stand(file: Path) -> None:
 
 
 def go(file: Path, share: float = 0.0) -> float:
-    """Let time go on where it stands still; the moment that it is.
-
-    `share`: the part of the time that it stood which counts all the same.
-    """
+    """Let time go on where it stands still, which counts by a share; the moment that it is."""
     behind, since = _read(file)
     if since:
         _write(file, behind + (time.time() - since) * (1 - share), 0.0)

@@ -48,10 +48,7 @@ def resources(store: Store, now: float) -> Iterator[str]:
 
 
 def stays(line: str) -> bool:
-    """Whether a line of `resources` is about what a Destroy leaves.
-
-    That is buckets, old versions, and the logs beside a state.
-    """
+    """Whether a line is about what a Destroy leaves: buckets, old versions, logs beside a state."""
     is_log = line.startswith("storage/objects ") and "-deployment/logs/" in line
     return is_log or line.startswith("storage/buckets ") or line.endswith(_OLD_VERSIONS)
 

@@ -209,11 +209,7 @@ def cut_off(argv: Sequence[str], scenario: str) -> str:
 
 
 def check_scenario(scenario: str) -> None:
-    """Refuse a scenario that is not known.
-
-    Raises:
-        UnknownScenario: It names those that are.
-    """
+    """Refuse a scenario that is not known: UnknownScenario names those that are."""
     try:
         scenarios.parse(scenario)
     except ValueError as error:
@@ -233,21 +229,14 @@ def _meant(scenario: str) -> str:
 
 
 def wanted_provider(folder: Path, environ: Mapping[str, str], scenario: str) -> Given | None:
-    """What Terraform is to run in place of the stand-in, by environment and scenario; or None.
-
-    Raises:
-        ProviderNotUsable: It can't be run, or is not there.
-    """
+    """What runs in place of the stand-in, if anything; ProviderNotUsable if it can't be run."""
     return given.find(environ, folder, wanted=given.SCENARIO in scenarios.parse(scenario))
 
 
 def _start_cloud(
     folder: Path, environ: Mapping[str, str], scenario: str, settings: Mapping[str, str]
 ) -> tuple[str, str]:
-    """Start the cloud; its end comes with the end of this process, whatever program that then is.
-
-    Returns its base URL, and what is presumed in it, as a sentence; when it serves.
-    """
+    """Start the cloud, which ends with this process; its base URL, and what is presumed there."""
     # Anybody may read a command line, so what names nothing stays out of it.
     naming = {name: text for name, text in settings.items() if name in named.SETTINGS}
     reading, writing = os.pipe()

@@ -81,10 +81,7 @@ ACTS: Final = (
 
 
 class Screen:
-    """Where the story is told.
-
-    `keeps`: whether to keep what is shown, with its colours, for a picture.
-    """
+    """Where the story is told, and kept with its colours if there is to be a picture."""
 
     def __init__(self, *, keeps: bool = False) -> None:
         self._keeps = keeps

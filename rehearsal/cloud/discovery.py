@@ -169,11 +169,7 @@ def _own(path: str, segments: list[str]) -> dict[str, str]:
 
 
 def folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where the documents are.
-
-    Raises:
-        FileNotFoundError: The package that carries them is not installed.
-    """
+    """Where the documents are; FileNotFoundError without the package that carries them."""
     if FOLDER_VARIABLE in environ:
         return Path(environ[FOLDER_VARIABLE])
     package = importlib.util.find_spec("googleapiclient")
@@ -184,11 +180,7 @@ def folder(environ: Mapping[str, str] = os.environ) -> Path:
 
 @functools.cache
 def api(name: str) -> Api:
-    """An API by its name and version ("compute.v1"); read once in a process.
-
-    Raises:
-        FileNotFoundError: There is no such document.
-    """
+    """An API by name and version ("compute.v1"), read once in a process; or FileNotFoundError."""
     return Api(json.loads((folder() / f"{name}.json").read_bytes()))
 
 

@@ -322,10 +322,7 @@ def _start(  # noqa: PLR0913 - the parts of an operation, by name
     *,
     made: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Begin an operation, and answer it as the request that begins it is answered.
-
-    `made`: what it answers in the end, "@type" included; None after a deletion.
-    """
+    """Begin an operation that makes something ("@type" included), or None; what is answered."""
     place = "/".join(target.split("/")[:4])
     number = store.count(collection)
     name = f"{place}/operations/operation-{int(request.now * 1000)}-{number:013x}"

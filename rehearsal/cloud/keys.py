@@ -20,10 +20,7 @@ FILESTORE, STORAGE = "cloud-filer", "gs-project-accounts"
 
 
 def refusal(store: Store, key: str, project: str, agent: str, place: str) -> str:
-    """Why something of a project can't be encrypted with a key; "" if it can.
-
-    `agent`: whose service agent encrypts it, such as `COMPUTE`.
-    """
+    """Why something of a project can't be encrypted by a service agent with a key; "" if it can."""
     denied = (
         "Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied on resource"
         f" '{key}' (or it may not exist)."

@@ -21,11 +21,7 @@ _EVERY = "*"
 
 
 def parse(text: str) -> Fields:
-    """Read the parameter.
-
-    Raises:
-        GoogleError: It is none.
-    """
+    """Read the parameter; GoogleError if it is none."""
     tokens = _TOKEN.findall(text)
     rest = iter([*tokens, ")"])
     found, end = _selection(rest, text)

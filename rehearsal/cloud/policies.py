@@ -70,10 +70,7 @@ def forget(store: Store, resource: str) -> None:
 
 
 def check_members(store: Store, policy: Policy, domain: str) -> None:
-    """Refuse service accounts that should be in this cloud but are not.
-
-    `domain`: the domain of the service accounts whose existence can be known.
-    """
+    """Refuse service accounts of a domain that should be in this cloud but are not."""
     for member in _members(policy):
         kind, _, email = member.partition(":")
         if (

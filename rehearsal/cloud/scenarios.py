@@ -86,11 +86,7 @@ _SLOWNESS = 10.0
 
 
 def parse(text: str) -> frozenset[str]:
-    """The scenarios named in a comma-separated list; "" names none.
-
-    Raises:
-        ValueError: One of them is not known.
-    """
+    """The scenarios of a list with commas, "" for none; ValueError if one is not known."""
     names = frozenset(filter(None, (name.strip() for name in text.split(","))))
     for name in sorted(names - SCENARIOS.keys()):
         raise ValueError(f"there is no scenario {name!r}; there are {', '.join(SCENARIOS)}")

@@ -20,10 +20,7 @@ _STARTS = re.compile(r'resource\.name\.startsWith\("([^"]*)"\)')
 
 
 def readable(store: Store, version: str, member: str) -> bool:
-    """Whether a member may read a version, by the policies of its secret and of its project.
-
-    `member`: such as "serviceAccount:x@y".
-    """
+    """Whether a member ("serviceAccount:x@y") may read a version, by secret and project."""
     _, project, _, secret, *_ = version.split("/")
     owner = projects.find(project, store)
     if owner is None or _find(store, owner, secret) is None:
@@ -40,10 +37,7 @@ def readable(store: Store, version: str, member: str) -> bool:
 
 
 def denied(store: Store, wanted: Mapping[str, str], vm: Mapping[str, Any]) -> str:
-    """What a VM says of the first secret that its account may not read; "" where it may read all.
-
-    `wanted`: variable -> the path of a version.
-    """
+    """The first secret (variable -> version) that a VM's account may not read; "" for none."""
     emails = [it["email"] for it in vm.get("serviceAccounts") or []]
     for name, version in wanted.items():
         if not any(readable(store, version, f"serviceAccount:{it}") for it in emails):

@@ -201,10 +201,7 @@ class Cloud:
         return reply
 
     def arrange(self, request: Request) -> Reply:
-        """Answer a request whose path is the whole one at once, whatever is practised.
-
-        For what is to be there before anybody asks.
-        """
+        """Answer a whole path at once, whatever is practised: for what is there before all."""
         request = replace(request, base_url=self.base_url, arranged=True)
         return self._served(mount(request.path), request)
 
@@ -345,11 +342,7 @@ class _Connection(BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _exchange  # noqa: N815 - http.server's names
 
     def _body(self) -> bytes:
-        """The request's body.
-
-        Raises:
-            ValueError: Its framing is broken.
-        """
+        """The request's body; ValueError if its framing is broken."""
         if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
             return self.rfile.read(int(self.headers.get("Content-Length", "0")))
         chunks = []

@@ -42,11 +42,7 @@ ENABLED = tuple(
 
 
 def require(request: Request, store: Store, project: Project, name: str, title: str) -> None:
-    """Refuse a request to an API that a project has not enabled.
-
-    `name`: the API's, such as "compute.googleapis.com". `title`: what Google calls it, such as
-    "Compute Engine API".
-    """
+    """Refuse a request to an API ("compute.googleapis.com") that a project has not enabled."""
     if _state(request, store, project, name) == "ENABLED":
         return
     page = f"https://console.developers.google.com/apis/api/{name}/overview"

@@ -40,10 +40,7 @@ _BY_SOCKETS = re.compile(r"NCCL INFO Using network (Socket|IB)\b")
 
 
 class Run:
-    """A job on VMs, or one of its tasks; `kept` is what is known of it beside its course.
-
-    `kept` has the bucket, the folder, and of a task its "index".
-    """
+    """A job on VMs, or one of its tasks; `kept` has bucket, folder, and of a task its "index"."""
 
     def __init__(self, request: Request, store: Store, kept: Resource) -> None:
         self._request = request

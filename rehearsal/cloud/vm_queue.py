@@ -50,10 +50,7 @@ def among(service: Service) -> Service:
 
 
 def quiet_since(store: Store, where: tuple[str, str]) -> float | None:
-    """Since when the VMs of a bucket's folder have had no job (Unix epoch, 0 if there was none).
-
-    None while there is one, or one waits.
-    """
+    """Since when a folder's VMs have had no job (Unix epoch, 0: never); None while one is there."""
     bucket, folder = where
 
     def read(name: str) -> dict[str, Any]:

@@ -80,10 +80,7 @@ class Presumed:
 
 
 def make(answer: Answer, things: Sequence[Thing], *, missing: bool) -> Presumed:
-    """Make things that are not there yet, or take them away again.
-
-    What the cloud refuses is not made: the program meets the same refusal, or a better one.
-    """
+    """Make things that are not there yet, or take them away; refusals the program meets itself."""
     if missing:
         left = [(thing, _taken_away(answer, thing)) for thing in things]
         return Presumed(

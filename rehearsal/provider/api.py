@@ -131,11 +131,7 @@ class Api:
         *,
         query: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
-        """A request as the provider's own REST code sends it: always of JSON's content type.
-
-        Raises:
-            GoogleApiError: Google refused, and no retry helped.
-        """
+        """A request as the provider's own REST code sends it: always of JSON's content type."""
         url = self.base(service) + path
         return self.send(
             method, url, query={**_PLAIN, **(query or {})}, body=body, typed=True
@@ -150,11 +146,7 @@ class Api:
         *,
         query: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
-        """A request as Google's Go clients send it: a content type only with a body.
-
-        Raises:
-            GoogleApiError: Google refused, and no retry helped.
-        """
+        """A request as Google's Go clients send it: a content type only with a body."""
         url = self.base(service) + path
         return self.send(method, url, query={**_CLIENT, **(query or {})}, body=body).json()
 
@@ -200,11 +192,7 @@ class Api:
         self._transport.close()
 
     def token(self) -> str:
-        """The bearer token; asked for at the first request.
-
-        Raises:
-            CredentialsMissing: No token was given, and no metadata server answers.
-        """
+        """The bearer token, asked for once; CredentialsMissing if nobody gives one."""
         with self._guard:
             if not self._token:
                 self._token = self._metadata_token()
@@ -244,11 +232,7 @@ class Api:
         return not self.cancel.wait(seconds * self._rate)
 
     def pause(self, seconds: float, *, deaf: bool = False) -> None:
-        """Sleep between two looks at the same thing.
-
-        Raises:
-            Cancelled: Terraform was interrupted.
-        """
+        """Sleep between two looks at the same thing; `Cancelled` if Terraform was interrupted."""
         threading.Event().wait(max(0.0, _BREATH - seconds * self._rate))
         if not self.sleep(seconds, deaf=deaf):
             raise Cancelled

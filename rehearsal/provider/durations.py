@@ -7,11 +7,7 @@ _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
 
 
 def seconds(text: str) -> float:
-    """The duration in seconds.
-
-    Raises:
-        ValueError: It is none ("10", "1 minute").
-    """
+    """The duration in seconds; ValueError if it is none ("10", "1 minute")."""
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise ValueError(f'time: invalid duration "{text}"')

@@ -91,11 +91,7 @@ def find(environ: Mapping[str, str], folder: Path, *, wanted: bool = False) -> G
 
 
 def check(file: Path, folder: Path) -> Given:
-    """See that a file is the google provider of this version and starts on this machine.
-
-    Raises:
-        ProviderNotUsable: It is not, with the reason.
-    """
+    """Refuse (ProviderNotUsable) what is no provider of this version, or does not start here."""
     if not file.is_file():
         raise _refused(file, "there is no such file")
     origin = ""

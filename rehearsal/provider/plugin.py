@@ -39,11 +39,7 @@ _PARENT_CHECK: Final = 1.0
 
 
 def serve(load: Callable[[], Implementations]) -> None:
-    """Be a provider plugin until Terraform ends it or is gone itself.
-
-    Raises:
-        SystemExit: Terraform did not start this process.
-    """
+    """Be a plugin until Terraform ends it or is gone; SystemExit if Terraform did not start it."""
     name, value = COOKIE
     if os.environ.get(name) != value:
         sys.exit("This is a provider plugin of Terraform; Terraform starts it, nobody by hand.")

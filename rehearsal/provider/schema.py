@@ -103,10 +103,7 @@ def _type_of_field(field: Field) -> CtyType:
 
 
 def complete(block: Mapping[str, Field], value: Mapping[str, Any]) -> dict[str, Any]:
-    """The value with every field of the block and no other.
-
-    Returns a new value; what was missing is null, or empty for repeated blocks.
-    """
+    """A copy with every field of the block and no other: what was missing is null, or empty."""
     return {name: _complete_field(field, value.get(name)) for name, field in block.items()}
 
 

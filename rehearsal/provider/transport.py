@@ -71,12 +71,7 @@ class Transport:
     def exchange(
         self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]
     ) -> Response:
-        """One request and its answer.
-
-        Raises:
-            GoogleApiError: The answer is an error.
-            OSError: No connection, or it broke.
-        """
+        """One request and its answer; GoogleApiError, or OSError without a connection."""
         parts = urlsplit(url)
         place = (parts.scheme, parts.netloc)
         connection = self._take(place)

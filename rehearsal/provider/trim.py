@@ -76,13 +76,7 @@ UNSEEN: Final[dict[str, dict[str, list[Any]]]] = {
 
 
 def check_of(message: str) -> list[Any]:
-    """The check behind a provider's message.
-
-    Returns the check's name and its arguments, integers where they are numbers.
-
-    Raises:
-        ValueError: No known check speaks like this.
-    """
+    """The check behind a provider's message, and its arguments; ValueError if none speaks so."""
     for pattern, name in REFUSALS:
         if found := re.search(pattern, message, re.DOTALL):
             return [name, *(_argument(group) for group in found.groups())]

@@ -49,10 +49,7 @@ class _Validation:
     def block(
         self, block: Mapping[str, Field], value: Mapping[str, Any], key: Path, path: Path
     ) -> Iterator[Finding]:
-        """Findings of one block.
-
-        `path`: where it is, as far as Terraform can point: elements of sets have no index.
-        """
+        """Findings of one block; a path goes as far as Terraform can point: not into a set."""
         for name, field in block.items():
             yield from self._field(field, value.get(name), (*key, name), (*path, name))
 
@@ -180,10 +177,7 @@ _LOCAL_ASN: Final = (range(64512, 65536), range(4200000000, 4294967295), range(1
 
 
 def problem(check: Sequence[Any], key: str, value: Any) -> str:
-    """What is wrong with a value.
-
-    Returns the message that the provider gives, or "" when the value passes.
-    """
+    """The message that the provider gives to a value; "" when it passes."""
     name, *arguments = check
     return CHECKS[name](key, value, *arguments)
 

@@ -92,10 +92,7 @@ def service(request: Request, store: Store) -> Reply:
 
 
 def _once(call: Call, handler: Callable[[Call], Resource]) -> Resource:
-    """Do what a call asks for, unless an earlier one with its `requestId` has begun it.
-
-    A client that got no answer may so ask again without doing things twice.
-    """
+    """Do what a call asks for, but once for a `requestId`: without an answer, clients ask again."""
     given = call.parameters.get("requestId")
     if given is None:
         return handler(call)

@@ -250,20 +250,14 @@ def _make(  # noqa: PLR0913, PLR0917 - as above
 
 
 def shrink(call: Call, name: str, count: int) -> float:
-    """Delete so many VMs of a group, those first that do not run yet.
-
-    Returns when the last of them is gone (Unix epoch); now, if there are none.
-    """
+    """Delete so many VMs, those first that do not run yet; when the last is gone (Unix epoch)."""
     present = [it for it in members(call, name) if "_gone" not in it[1]]
     present.sort(key=lambda it: (it[1]["_timeline"][-1][0], it[0]), reverse=True)
     return retire(call, [member for member, _ in present[:count]])
 
 
 def retire(call: Call, names: Sequence[str]) -> float:
-    """Delete VMs and the disks that go with them.
-
-    Returns when the last of them is gone (Unix epoch); now, if there are none.
-    """
+    """Delete VMs and the disks that go with them; when the last is gone (Unix epoch), or now."""
     gone = call.request.after(_STOPPING_SECONDS)
     for name in names:
         instance = resources.require(call, INSTANCE, name)
@@ -304,10 +298,7 @@ def lose(  # noqa: PLR0913, PLR0917 - whose, which, until when and why
 
 
 def restart(call: Call, name: str, down: list[list[object]], back: float) -> None:
-    """Let a VM go down and come again as the same one; its start-up runs once more.
-
-    `back`: when it begins to come (Unix epoch).
-    """
+    """Let a VM go down, and from `back` (Unix epoch) come as the same one and start up again."""
     vm = resources.require(call, INSTANCE, name)
     life = _life(call, back, "none")
     running = life["_timeline"][-1][0]

@@ -338,10 +338,7 @@ def _recreate_instances(call: Call) -> Resource:
 
 
 def _apply_updates(call: Call) -> Resource:
-    """Bring VMs to the group's present template, if that needs no more than is allowed.
-
-    REFRESH is for labels and metadata of running VMs; anything else needs them to be replaced.
-    """
+    """Bring VMs to the present template, by REFRESH (labels, metadata) or by being replaced."""
     name, wanted = _named_members(call)
     group = resources.require_ready(call, GROUP_MANAGER, name)
     template = resources.require(call, TEMPLATE, links.name_of(group["instanceTemplate"]))

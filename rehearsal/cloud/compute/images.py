@@ -95,10 +95,7 @@ def is_public(project: str) -> bool:
 
 
 def find(call: Call, reference: str) -> Image | None:
-    """The image of a resolved name ("projects/p/global/images/family/f"), or None.
-
-    A family is its newest image that is not deprecated.
-    """
+    """The image of a resolved name, or None; a family is its newest that is not deprecated."""
     match = _REFERENCE.fullmatch(reference)
     if match is None:
         return None

@@ -51,10 +51,7 @@ def place_fields(name: str) -> dict[str, str]:
 
 
 def resolve(reference: str, *, project: str, collection: str, field: str) -> str:
-    """The name that a reference in a request means.
-
-    `project`: the project that a link without one means; it replaces a project's number too.
-    """
+    """The name that a reference means; `project` is that of a link without one, or its number's."""
     match = _NAME.fullmatch(_HOST.sub("", reference))
     if match is None:
         raise invalid(field, reference, "The URL is malformed.")

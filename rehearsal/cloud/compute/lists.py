@@ -18,10 +18,7 @@ _PAGE = 500
 
 
 def listed(call: Call, kind: str, name: str, entries: Iterable[tuple[str, Resource]]) -> Resource:
-    """One page of a list, filtered as the request asks.
-
-    `entries`: names and resources as they are answered, in the names' order.
-    """
+    """One page of a list of names and resources, in that order, filtered as the request asks."""
     wanted = parse(call.parameters.get("filter", ""))
     chosen = [(key, entry) for key, entry in entries if wanted(entry)]
     items, token = paging.page(chosen, call.parameters, size="maxResults", limit=_PAGE)
@@ -37,10 +34,7 @@ def listed(call: Call, kind: str, name: str, entries: Iterable[tuple[str, Resour
 def aggregated(
     call: Call, collection: str, kind: str, entries: Iterable[tuple[str, Resource]]
 ) -> Resource:
-    """One page of a list over all places, grouped by place as `aggregatedList` answers it.
-
-    `entries`: keys and resources as they are answered, in the keys' order.
-    """
+    """One page of keys and resources, in that order, by place as `aggregatedList` answers it."""
     name = f"projects/{call.project}/aggregated/{collection}"
     page = listed(call, kind, name, entries)
     places: dict[str, Resource] = {}

@@ -99,10 +99,7 @@ _TOUCHED = "compute/projects"
 
 
 def ensure_default(call: Call) -> None:
-    """Make the network "default" of a project that is met for the first time.
-
-    It is Google's: of auto mode, with four firewall rules. Who deletes it does not get it back.
-    """
+    """Make Google's network "default" of a new project: auto mode, four rules, never made again."""
     if call.store.get(_TOUCHED, call.project) is not None:
         return
     call.store.put(_TOUCHED, call.project, {})
@@ -422,10 +419,7 @@ def _users_of_subnetwork(call: Call, link: str) -> Iterator[str]:
 
 
 def _utilized(call: Call, subnetwork: Resource) -> tuple[int, int]:
-    """The addresses of the first range that are taken, and those that are free.
-
-    Four of each range are Google's: network, gateway, the last but one, and broadcast.
-    """
+    """The addresses of the first range that are taken and free; four of each range are Google's."""
     link = subnetwork["selfLink"]
     instances = (it for _, it in resources.each(call, INSTANCE, "projects/"))
     interfaces = (nic for it in instances for nic in it["networkInterfaces"])

@@ -110,10 +110,7 @@ def _not_given(call: Call, template: Resource) -> Resource | None:
 
 
 def _stockout(call: Call, template: Resource, count: int) -> Resource | None:
-    """What a zone has not left; under `stockout` the one that is asked first has nothing, for good.
-
-    What is reserved is there all the same.
-    """
+    """What a zone has not left, beside what is reserved; under `stockout` the first one asked."""
     if stock.room(call, template, count) < count:
         return exhausted(call, call.parameters["zone"], template)
     if "stockout" not in call.request.scenarios or reservation_use.named(template):

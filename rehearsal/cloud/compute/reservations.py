@@ -41,10 +41,7 @@ class Block:
 
 
 def find(call: Call, name: str) -> Resource | None:
-    """The reservation of that name, or None; one whose time is over is gone.
-
-    Under `no-reservation` there is none at all.
-    """
+    """The reservation of a name whose time is not over, or None; none under `no-reservation`."""
     found = resources.find(call, RESERVATION, name)
     gone = found is None or _is_over(found, call.now)
     return None if gone or "no-reservation" in call.request.scenarios else found
@@ -94,10 +91,7 @@ def sub_blocks_of(reservation: Resource, block: Block) -> list[Block]:
 
 
 def _with_first(cut: list[Block], reservation: Resource, what: str) -> list[Block]:
-    """Blocks, the first by the name that the reservation's description has for it, if any.
-
-    Nobody chooses names of blocks: only so can there be one that a user has met at Google.
-    """
+    """Blocks, the first named as the reservation's description says: nobody chooses such names."""
     for match in _FIRST.finditer(reservation.get("description", "")):
         if match["what"] == what:
             return [replace(cut[0], name=match["name"]), *cut[1:]]

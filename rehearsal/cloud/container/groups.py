@@ -136,10 +136,7 @@ def size(store: Store, url: str) -> int:
 
 
 def resize(request: Request, store: Store, url: str, count: int) -> Record | None:
-    """Give a group another size.
-
-    Returns what keeps the nodes from coming, as a `google.rpc.Status`; None when nothing does.
-    """
+    """Give a group another size; the `google.rpc.Status` of what keeps nodes away, or None."""
     name = url.removeprefix(_COMPUTE)
     template = (store.get(_GROUPS, name) or {}).get("instanceTemplate", "").removeprefix(_COMPUTE)
     properties = (store.get(_TEMPLATES, template) or {}).get("properties", {})

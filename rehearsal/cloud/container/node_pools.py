@@ -61,10 +61,7 @@ def make(  # noqa: PLR0913 - a pool, where it belongs, and when it is ready
     *,
     busy: str = "",
 ) -> Record | None:
-    """Make a pool of a cluster, with its nodes.
-
-    Returns what goes wrong with its nodes, as a `google.rpc.Status`; None when nothing does.
-    """
+    """Make a pool with its nodes; the `google.rpc.Status` of what goes wrong with them, or None."""
     cluster = records.require(request, store, CLUSTERS, cluster_name)
     pool = _completed(cluster, given)
     rules.check_pool(cluster, pool, request.scenarios)

@@ -51,11 +51,7 @@ def start(  # noqa: PLR0913 - an operation, and what it is about
     named: str = "",
     error: Mapping[str, Any] | None = None,
 ) -> Reply:
-    """Begin an operation, and answer it as the request that begins it is answered.
-
-    `named`: the operation's name; "" for the next. `error`: a `google.rpc.Status` with which it
-    will end; None for success.
-    """
+    """Begin an operation, which may end with a `google.rpc.Status`; what is answered at once."""
     _, project, _, location = target.split("/")[:4]
     at = f"projects/{projects.number(project)}/locations/{location}"
     short = named or name(request, store)

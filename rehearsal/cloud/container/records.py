@@ -118,8 +118,5 @@ def digest(value: Any) -> str:
 
 
 def completed(given: Record, defaults: Mapping[str, Any]) -> Record:
-    """A document with defaults for what it has not; a block that was sent stays as it is.
-
-    What a block leaves out is the zero of its type to Google, not the default.
-    """
+    """A document with defaults for blocks that were not sent: what a sent one lacks is zero."""
     return {**defaults, **{key: value for key, value in given.items() if value is not None}}

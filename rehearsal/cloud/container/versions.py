@@ -77,10 +77,7 @@ def offered(channel: str) -> tuple[str, ...]:
 
 
 def resolve(asked: str, channel: str) -> str:
-    """The full version that a request means.
-
-    `asked`: a full version, a beginning of one ("1.33"), "latest", "-", or "".
-    """
+    """The version that is meant by a full one, the beginning of one, "latest", "-", or ""."""
     if asked in ("", "-"):
         return default(channel)
     on_offer = offered(channel) if channel in _CHANNELS else ALL

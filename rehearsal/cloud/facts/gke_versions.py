@@ -11,10 +11,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def lacking(machine: str, version: str) -> str | None:
-    """The version that a cluster lacks for nodes of a machine type; None if it lacks none.
-
-    `machine`: such as "a4-highgpu-8g".
-    """
+    """The version that a cluster lacks for nodes of a machine type ("a4-highgpu-8g"), or None."""
     oldest = machines.oldest_gke(machine)
     if not oldest:
         return None

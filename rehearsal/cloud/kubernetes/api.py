@@ -208,10 +208,7 @@ def _warnings(kind: Kind) -> dict[str, str]:
 
 
 def _log_of(world: World, pod: Object, container: str) -> str:
-    """The log of a pod's container so far.
-
-    `container`: the container's name; "" where there is but one.
-    """
+    """The log so far of a container of a pod; "" is the only one."""
     name = pod["metadata"]["name"]
     known = pod["spec"].get("containers") or []
     names = [it["name"] for it in known]

@@ -201,10 +201,7 @@ def rests(world: World, group: str) -> bool:
 
 
 def forget_cluster(request: Request, store: Store, record: Record) -> None:
-    """Forget what a cluster keeps, and cancel what it has asked for.
-
-    Its endpoint stays until it is gone.
-    """
+    """Forget what a cluster keeps, but its endpoint until it is gone; cancel what it asked for."""
     prefix = f"kubernetes/{kinds.key_of(record)}/"
     for _, asked in list(store.list(prefix + ASKED)):
         cancel(request, store, **asked)

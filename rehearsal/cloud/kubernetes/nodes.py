@@ -254,10 +254,7 @@ _VICTIMS: Final = "scenarios/victims"
 
 
 def strikes(world: World, scenario: str, pod: Object) -> bool:
-    """Whether a scenario is about a pod's node: the first by name of its pool that has such pods.
-
-    Once that node is gone, it is about another one of the pool.
-    """
+    """Whether a scenario is about a pod's node: the first one by name of its pool that is there."""
     if scenario not in world.request.scenarios:
         return False
     pool = pool_of(pod)

@@ -43,10 +43,7 @@ def make(  # noqa: PLR0913 - what a pod is made of
     labels: Mapping[str, str],
     seconds: float | None,
 ) -> None:
-    """Make a pod, which waits for a node.
-
-    `seconds`: how long it will run, in cloud time; `FOREVER`: as long as its owner is there.
-    """
+    """Make a pod that waits for a node and runs so many seconds of cloud time, or `FOREVER`."""
     kind = world.own("v1", "pods")
     given = template.get("metadata") or {}
     digest = hashlib.sha256(f"{owner['metadata']['uid']} {prefix} {world.version()}".encode())

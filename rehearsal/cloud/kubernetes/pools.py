@@ -262,9 +262,6 @@ def size_of(world: World, group: str) -> int:
 
 
 def resize(world: World, pool: Pool, group: str, count: int) -> Object | None:
-    """Give a pool another number of nodes, by one of its groups.
-
-    Returns what keeps them from coming, as a `google.rpc.Status`; None when nothing does.
-    """
+    """Give a pool another number of nodes by one group; the `google.rpc.Status` if none come."""
     rest = size(world, pool) - size_of(world, group)
     return groups.resize(world.request, world.store, group, max(0, count - rest))

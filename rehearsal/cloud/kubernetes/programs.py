@@ -34,10 +34,7 @@ def seconds(spec: Mapping[str, Any]) -> float:
 
 
 def begin(world: World, pod: Object, node: Object) -> None:
-    """Let the containers of a pod find what is on their node, once they start.
-
-    What ends there ends soon.
-    """
+    """Let the containers of a pod find what is on their node once they start, and end soon."""
     verdict = fabric.judge(world, pod, node)
     pod["_nccl"] = dataclasses.asdict(verdict)
     if verdict.problem and pod["_seconds"] is not None:

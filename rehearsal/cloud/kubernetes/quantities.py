@@ -12,11 +12,7 @@ _UNITS: Final[Mapping[str, Decimal]] = {
 
 
 def parse(text: object) -> Decimal:
-    """The number that a quantity ("100m", "4Gi", 8) stands for.
-
-    Raises:
-        ArithmeticError: It is none.
-    """
+    """The number that a quantity ("100m", "4Gi", 8) stands for; ArithmeticError if it is none."""
     words = str(text)
     for unit, factor in _UNITS.items():
         if words.endswith(unit):

@@ -73,10 +73,7 @@ def config_of(world: World, check: Object) -> Object | None:
 
 
 def checks_of(queue: Object, workload: Object | None = None) -> list[str]:
-    """The names of the checks of a queue; of those for some flavors, what a workload has to pass.
-
-    `workload`: one that has its quota; None for all checks.
-    """
+    """The checks of a queue, or of its flavors that a workload with quota has; None: of all."""
     strategy = queue["spec"].get("admissionChecksStrategy") or {}
     rules = strategy.get("admissionChecks") or []
     if workload is None:

@@ -259,10 +259,7 @@ def _submit(world: World, of_clusters: Kind, job: Object, cluster: Object) -> No
 
 
 def _run(world: World, job: Object, submitter: Object, head: Object) -> None:
-    """Let the head begin a program that is known, as soon as it is submitted.
-
-    What submits it follows its log to its end, and fails with it.
-    """
+    """Let the head begin a known program once it is submitted; the submitter ends as it does."""
     kind = world.own("v1", "pods")
     running = [it for it in pods.of(world, submitter) if it["status"]["phase"] == "Running"]
     if not running or "_head" in job:

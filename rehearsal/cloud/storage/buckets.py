@@ -247,10 +247,7 @@ _PREFIX = re.compile(
 
 
 def may_write(store: Store, bucket: str, member: str, name: str) -> bool:
-    """Whether a member may make, read, change and delete an object.
-
-    `member`: such as "serviceAccount:x@y".
-    """
+    """Whether a member ("serviceAccount:x@y") may make, read, change and delete an object."""
     return _may(store, bucket, member, f"projects/_/buckets/{bucket}/objects/{name}", None)
 
 
@@ -286,10 +283,7 @@ def _may(  # noqa: PLR0913, PLR0917 - who, what, where
 
 
 def holds(expression: str, resource: str, prefix: str | None) -> bool:
-    """Whether a condition holds.
-
-    `prefix`: the list's prefix; None for what is no list.
-    """
+    """Whether a condition holds; `prefix` is that of a list."""
     return any(_term(term.strip(), resource, prefix) for term in expression.split("||"))
 
 

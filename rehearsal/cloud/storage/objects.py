@@ -28,10 +28,7 @@ _LONGEST_NAME = 1024  # bytes of UTF-8
 def create(
     request: Request, store: Store, bucket: str, metadata: Mapping[str, Any], content: bytes
 ) -> Object:
-    """Make a new live generation of an object.
-
-    `metadata`: its name, and what the caller says of it.
-    """
+    """Make a new live generation of an object with its name and what the caller says of it."""
     owner = buckets.find(store, bucket, "storage.objects.create")
     if owner.get("defaultEventBasedHold"):
         raise GoogleError(501, "Held objects are not part of the simulated cloud.", status=None)

@@ -239,11 +239,7 @@ class Member:
         )
 
     def _bring(self, api: Api, state: State, wanted: _Change) -> None:
-        """Bring a change into a policy, together with others if they are gathered.
-
-        Raises:
-            Cancelled: Terraform was interrupted.
-        """
+        """Bring a change into a policy, together with others if they are gathered."""
         name = self.canonical(state[self.parent])
         lock = self.lock.format(name)
 

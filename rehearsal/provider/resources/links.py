@@ -30,10 +30,7 @@ def relative(link: str) -> str:
 
 
 def at(kind: str, link: str, *, project: str, region: str = "", zone: str = "") -> str:
-    """The relative link of an object that is named in any way.
-
-    `region`: the region of such a name; "" with no zone for global objects.
-    """
+    """The relative link of an object named in any way, in a zone, a region, or (both "") global."""
     if not link:
         return ""
     if re.search(r"projects/[^/]+/", link):

@@ -25,11 +25,7 @@ def timeout(state: State, action: str, of: str) -> float:
 def compute(
     api: Api, operation: dict[str, Any], project: str, activity: str, limit: float
 ) -> dict[str, Any]:
-    """Wait for an operation of Compute Engine.
-
-    Raises:
-        OperationError: It ended with errors.
-    """
+    """Wait for an operation of Compute Engine; OperationError if it ended with errors."""
 
     def look() -> dict[str, Any]:
         return api.plain("compute", "GET", f"projects/{project}/{_path(operation)}")

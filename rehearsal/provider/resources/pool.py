@@ -108,10 +108,7 @@ def read_nodes(state: State, before: State) -> State:
 def read_pool(
     shape: Shape, pool: Mapping[str, Any], where: Scope, before: State, sizes: Sequence[int]
 ) -> State:
-    """The attributes of a pool, as a resource of its own and as part of a cluster.
-
-    `sizes`: how many nodes its groups are to have, of those that are there.
-    """
+    """The attributes of a pool, alone or in a cluster, with the wanted sizes of its groups."""
     limits, urls = pool.get("autoscaling") or {}, pool.get("instanceGroupUrls") or []
     document = {"management": {}, **pool, "autoscaling": limits if limits.get("enabled") else None}
     count = sum(sizes) // len(sizes) if sizes else 0

@@ -100,11 +100,7 @@ class Rest:
         *,
         query: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
-        """A request to the type's service.
-
-        Raises:
-            GoogleApiError: Google refused.
-        """
+        """A request to the type's service."""
         send = api.client if self.by_client else api.plain
         return send(self.service, method, path, body, query=query)
 
@@ -209,11 +205,7 @@ class Rest:
         return f'Error updating {self.label} "{self.id(where)}"'
 
     def delete(self, api: Api, state: State) -> None:
-        """Delete the object.
-
-        Raises:
-            OperationError: The operation failed.
-        """
+        """Delete the object."""
         if is_deletable(state, self.noun):
             where = self.scope(api, state)
             with self._held(where):

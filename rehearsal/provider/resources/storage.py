@@ -108,11 +108,7 @@ def _content(plan: State) -> bytes:
 
 
 def upload(api: Api, bucket: str, name: str, about: dict[str, Any], content: bytes) -> None:
-    """Insert an object: small ones with their description in one request, others chunk by chunk.
-
-    Raises:
-        GoogleApiError: Google refused.
-    """
+    """Insert an object: small ones with their description in one request, others chunk by chunk."""
     url = f"{api.upload_base()}b/{bucket}/o"
     query = {"alt": "json", "prettyPrint": "false", "name": name}
     text = _BINARY.isdisjoint(content[:_SNIFFED])

@@ -162,11 +162,7 @@ class _Template(Rest):
         return plan
 
     def create(self, api: Api, plan: State) -> State:
-        """Insert the template.
-
-        Raises:
-            PartialError: The operation failed, or nobody waited for its end.
-        """
+        """Insert the template; PartialError if the operation failed, or nobody waited for it."""
         plan = {**plan, "name": _name(plan)}
         where = scope(api, plan)
         properties = self.encode(self.shape.expand(plan, where), where, create=True)

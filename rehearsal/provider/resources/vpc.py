@@ -213,10 +213,7 @@ class _Nat(_Router):
         return self._mine((super().look(where, path) or {}).get("nats") or [], where)
 
     def update(self, api: Api, prior: State, plan: State) -> State:
-        """Lay the attributes over the NAT as it is.
-
-        Its network tier is sent only when it changes (recorded traffic).
-        """
+        """Lay the attributes over the NAT as it is; its tier goes only if it changes (recorded)."""
         where = self.scope(api, plan, prior)
         names = [it for it in self.shape.mutable if it != _TIER or where.changes(_TIER)]
         item = self.shape.expand(plan, where, names)
