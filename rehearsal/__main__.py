@@ -14,10 +14,8 @@ from rehearsal import clock, inventory, page, session, story
 from rehearsal.cloud import faults, real_programs, scenarios
 from rehearsal.errors import RehearsalError, UnknownFault
 
-_USAGE = 2
-"""The exit code of a command line that is no use, as argparse has it."""
-_LOOK = 1.0
-"""Seconds between two looks at the clock."""
+_USAGE = 2  # the exit code of a command line that is no use, as argparse has it
+_LOOK = 1.0  # seconds between two looks at the clock
 
 
 def _faults_help() -> str:

@@ -31,8 +31,7 @@ from rehearsal.cloud.storage import objects
 from rehearsal.cloud.store import Database, Store
 
 _NOT_RUN: Final = 1
-_USER: Final = "owner_example_com"
-"""Whom OS Login makes of the owner of each project here."""
+_USER: Final = "owner_example_com"  # whom OS Login makes of the owner of each project here
 _PACKS: Final = re.compile(
     r".*test -d (?P<folder>\S+) \|\| [^\n]*exit (?P<none>\d+)[^\n]*\n.*exit (?P<missing>\d+); \}\n"
     r".*tar -C \S+ -cf - (?P<path>.+)\n",

@@ -198,8 +198,7 @@ _UNDOCUMENTED = {
 }
 """Fields that Google takes (provider 7.45.0 sends them) but describes nowhere, by schema."""
 
-_SHOWN = 20
-"""A message lists at most so many values of an enum."""
+_SHOWN = 20  # a message lists at most so many values of an enum
 
 
 @dataclass(frozen=True, kw_only=True)

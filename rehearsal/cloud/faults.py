@@ -192,8 +192,7 @@ _RULE: Final = re.compile(r"(?P<methods>[A-Z|]+|\*) (?P<path>\S+): (?P<effect>[a
 _STATUSES: Final = range(400, 600)
 _EMPTY: Final = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 _NAME: Final = re.compile(rb'"name"\s*:\s*"([^"]*)"')
-_HEAD: Final = 1000
-"""Bytes of an upload in which its metadata are."""
+_HEAD: Final = 1000  # bytes of an upload in which its metadata are
 _WORDS: Final = {
     429: "Rate Limit Exceeded",
     500: "Internal error encountered.",

@@ -26,8 +26,7 @@ _OPERATIONS = "file/operations"
 _PAGE = 100
 _NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _SHARE = re.compile(r"[a-z](?:[a-z0-9_]{0,61}[a-z0-9_])?")
-_SHORT_SHARE = 16
-"""The longest name of a basic tier's share."""
+_SHORT_SHARE = 16  # the longest name of a basic tier's share
 
 # Seconds of cloud time; Google takes between two and ten minutes to make one.
 _SECONDS = {"POST": 150.0, "PATCH": 30.0, "DELETE": 60.0}

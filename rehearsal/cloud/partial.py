@@ -13,8 +13,7 @@ from typing import Any
 
 from rehearsal.cloud.wire import GoogleError, Reply
 
-Fields = dict[str, "Fields"]
-"""Name -> what of it is wanted; empty for all of it."""
+Fields = dict[str, "Fields"]  # name -> what of it is wanted; empty for all of it
 
 _TOKEN = re.compile(r"[A-Za-z0-9_.\-]+|[*,/()]")
 _EVERY = "*"

@@ -10,10 +10,8 @@ from rehearsal.cloud.wire import GoogleError, Request
 
 Policy = dict[str, Any]
 
-ACCOUNTS = "iam/accounts"
-"""The collection of the service accounts that exist, by email."""
-YOUNG = "iam/young"
-"""The collection of when accounts are known everywhere, under `young-account`."""
+ACCOUNTS = "iam/accounts"  # the collection of the service accounts that exist, by email
+YOUNG = "iam/young"  # the collection of when accounts are known everywhere, under `young-account`
 
 _COLLECTION = "iam/policies"
 _CONTINUED = 0x80  # set in a byte of a varint that is not the last

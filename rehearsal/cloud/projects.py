@@ -17,8 +17,7 @@ from rehearsal.cloud.routes import Routes
 from rehearsal.cloud.store import Store
 from rehearsal.cloud.wire import GoogleError, Reply, Request
 
-HOSTS = "compute/hosts"
-"""The collection of host projects of a Shared VPC."""
+HOSTS = "compute/hosts"  # the collection of host projects of a Shared VPC
 OF_RULES = tuple(f"compute.firewalls.{verb}" for verb in ("create", "delete", "update"))
 """What the caller may not do in a host project under `network-forbidden`."""
 

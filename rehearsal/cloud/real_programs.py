@@ -29,12 +29,9 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 SCENARIO: Final = "run-programs"
-PLACE: Final = "jobs"
-"""Beside the cloud's memory: where the folders are."""
-MOST: Final = 4
-"""Nodes of a job, each a process of this machine."""
-LONGEST: Final = 600.0
-"""Seconds of ours that a program may run."""
+PLACE: Final = "jobs"  # beside the cloud's memory: where the folders are
+MOST: Final = 4  # nodes of a job, each a process of this machine
+LONGEST: Final = 600.0  # seconds of ours that a program may run
 TOO_LONG: Final = "a rehearsal runs a program for 10 minutes at most"
 HINT: Final = f"a rehearsal runs no program, but --rehearse={SCENARIO} does"
 GONE: Final = "the command that rehearsed has ended, and with it what it ran"

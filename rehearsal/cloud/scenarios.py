@@ -136,11 +136,9 @@ _FAULTS = (
     Fault(Effect.LOSE, 503),
     Fault(Effect.LOSE),
 )
-_LOTS = 50
-"""Out of so many requests, about one meets each entry of `_FAULTS`."""
+_LOTS = 50  # out of so many requests, about one meets each entry of `_FAULTS`
 
-_PATIENCE = 2
-"""The same request fails at most so often in a row: less than any client tries."""
+_PATIENCE = 2  # the same request fails at most so often in a row: less than any client tries
 
 
 def fault(request: Request, store: Store) -> Fault | None:

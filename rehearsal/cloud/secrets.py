@@ -37,7 +37,7 @@ def readable(store: Store, version: str, member: str) -> bool:
 
 
 def denied(store: Store, wanted: Mapping[str, str], vm: Mapping[str, Any]) -> str:
-    """The first secret (variable -> version) that a VM's account may not read; "" for none."""
+    """What a VM says of the first secret that its account may not read; "" where it may all."""
     emails = [it["email"] for it in vm.get("serviceAccounts") or []]
     for name, version in wanted.items():
         if not any(readable(store, version, f"serviceAccount:{it}") for it in emails):

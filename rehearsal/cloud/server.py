@@ -66,8 +66,7 @@ MOUNTS: Final = (
     Mount("/computeMetadata/", "metadata:service", credentials=False, faults=False),
     Mount("/token", "metadata:service", credentials=False, faults=False),
 )
-PAGE: Final = "/rehearsal"
-"""Where a browser finds what this cloud knows."""
+PAGE: Final = "/rehearsal"  # where a browser finds what this cloud knows
 
 _METADATA = Mount("/", "metadata:service", credentials=False, faults=False)
 _MEDIA = Mount("/", "storage.service:media", credentials=False)

@@ -29,8 +29,7 @@ CREATE TABLE IF NOT EXISTS content (
 CREATE TABLE IF NOT EXISTS counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 """
 
-_LAST = "\U0010ffff"
-"""Sorts behind everything a name can go on with."""
+_LAST = "\U0010ffff"  # sorts behind everything a name can go on with
 
 
 class Store:

@@ -116,10 +116,8 @@ def _catch_up(request: Request, store: Store) -> None:
 _ASKED = re.compile(r"b/(?P<bucket>[^/]+)/o(?:/(?P<name>[^/]+))?|(?P<xml>[^/]+)/(?P<key>.+)")
 KNOWN = "name command nodes restarts seconds env files image restart_on secrets mounts gpus array"
 """What these agents read of a job."""
-_BEAT = 60.0
-"""Seconds between heartbeats."""
-_GONE = 200.0
-"""Seconds without one after which the others take a VM for gone."""
+_BEAT = 60.0  # seconds between heartbeats
+_GONE = 200.0  # seconds without one after which the others take a VM for gone
 _OURS = re.compile(r"(?P<folder>.+-deployment)/vms/(?:roster\.json|members/.*|slurm/nodes\.json)")
 
 

@@ -12,8 +12,7 @@ from rehearsal.cloud.storage import objects
 from rehearsal.cloud.store import Store
 
 _NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
-_MOST = 10_000
-"""VMs of a group, for an agent."""
+_MOST = 10_000  # VMs of a group, for an agent
 
 
 def read(store: Store, bucket: str, name: str) -> dict[str, Any]:

@@ -28,8 +28,7 @@ from rehearsal.cloud.wire import Request
 COLLECTION = "vms/jobs"
 OVER = frozenset({"succeeded", "failed", "cancelled"})
 _TOLD_TO_END = 143
-_LONG = 600.0
-"""Seconds that a program has run whose failure is taken for none that comes back."""
+_LONG = 600.0  # seconds that a program has run whose failure is taken for none that comes back
 _NOT_FOUND = 127
 _NEVER_RUNS = (126, _NOT_FOUND)
 _CANCELLED = "it was cancelled"
@@ -344,10 +343,8 @@ _SOCKETS = "Socket"
 _HALF = 0.5
 _LOCAL_SSD_BYTES = 375 * 2**30
 _NCCL = "2.28.7"
-_NO_IMAGE = "/missing"
-"""How the name of a container image ends that no registry has."""
-_SEALING = 240.0
-"""How long it takes to install docker and the like, and to clean a VM; a guess."""
+_NO_IMAGE = "/missing"  # how the name of a container image ends that no registry has
+_SEALING = 240.0  # how long it takes to install docker and the like, and to clean a VM; a guess
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-USUAL_MACHINE: Final = "a2-highgpu-2g"
-"""VM_TYPE's default, by README."""
+USUAL_MACHINE: Final = "a2-highgpu-2g"  # VM_TYPE's default, by README
 
 
 def items(text: str, separator: str = ",") -> list[str]:

@@ -11,12 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-VARIABLE: Final = "REHEARSAL_CERTIFICATE"
-"""The environment variable that names a ready certificate."""
-HOST: Final = "localhost"
-"""The name that go-plugin's client expects."""
-LIFE: Final = dt.timedelta(days=3650)
-"""Longer than any rehearsal."""
+VARIABLE: Final = "REHEARSAL_CERTIFICATE"  # the environment variable that names a ready certificate
+HOST: Final = "localhost"  # the name that go-plugin's client expects
+LIFE: Final = dt.timedelta(days=3650)  # longer than any rehearsal
 
 
 def ready(environ: Mapping[str, str]) -> bytes:

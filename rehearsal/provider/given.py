@@ -18,10 +18,8 @@ from typing import Final
 from rehearsal.errors import ProviderNotUsable
 from rehearsal.provider import mirror
 
-VARIABLE: Final = "REHEARSAL_PROVIDER"
-"""The environment variable that names the file."""
-SCENARIO: Final = "real-provider"
-"""The scenario that wants one, the image's if no other is named."""
+VARIABLE: Final = "REHEARSAL_PROVIDER"  # the environment variable that names the file
+SCENARIO: Final = "real-provider"  # the scenario that wants one, the image's if no other is named
 IMAGE: Final = Path("/usr/local/share/terraform/providers")
 """Where the project's image keeps Terraform's providers (its Dockerfile)."""
 

@@ -34,8 +34,7 @@ LIMITS: Final = (
     ("grpc.max_send_message_length", 256 << 20),
 )
 """Bytes of a message, as Terraform has them."""
-_PARENT_CHECK: Final = 1.0
-"""Seconds between looks at whether Terraform is still there."""
+_PARENT_CHECK: Final = 1.0  # seconds between looks at whether Terraform is still there
 
 
 def serve(load: Callable[[], Implementations]) -> None:

@@ -25,8 +25,7 @@ class Unknown(enum.Enum):
     UNKNOWN = "unknown"
 
 
-UNKNOWN: Final = Unknown.UNKNOWN
-"""A value that only the apply will tell."""
+UNKNOWN: Final = Unknown.UNKNOWN  # a value that only the apply will tell
 
 
 def known(value: Any) -> Any:

@@ -18,8 +18,7 @@ from rehearsal.provider.failures import GoogleApiError
 _TIMEOUT = 120.0
 """Seconds that one exchange may take, retries within it included: request_timeout's default."""
 
-_LIMIT = 330.0
-"""Seconds after which a lasting error is final: five minutes and half a one of grace."""
+_LIMIT = 330.0  # seconds after which a lasting error is final: five minutes and half a one of grace
 
 
 @dataclass(frozen=True)

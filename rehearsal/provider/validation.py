@@ -21,8 +21,7 @@ from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.schema import Field
 from rehearsal.provider.values import is_known
 
-Path = tuple[str | int, ...]
-"""From the top: names of attributes and blocks, and indices of lists."""
+Path = tuple[str | int, ...]  # from the top: names of attributes and blocks, and indices of lists
 
 
 @dataclass(frozen=True, slots=True)

@@ -461,8 +461,7 @@ def _report(
     resources.keep(call, GROUP_MANAGER, name, group)
 
 
-END = "the end of runs"
-"""What the agenda calls it when VMs have run as long as they may."""
+END = "the end of runs"  # what the agenda calls it when VMs have run as long as they may
 
 
 @dataclass(frozen=True)

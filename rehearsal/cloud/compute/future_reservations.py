@@ -17,8 +17,7 @@ _LONGEST = 90 * _DAY
 _LEAD = 87 * 3600
 _AHEAD = 60 * _DAY
 _MOST = 80
-_ANSWER = 90.0
-"""Seconds until Google says yes or no."""
+_ANSWER = 90.0  # seconds until Google says yes or no
 _CALENDAR = "CALENDAR"
 
 

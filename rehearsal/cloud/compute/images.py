@@ -18,13 +18,11 @@ from rehearsal.cloud.wire import GoogleError
 
 _REFERENCE = re.compile(r"projects/([^/]+)/global/images/(family/)?([^/]+)")
 _READY = "READY"
-_ARCHIVE = 24_000_000_000
-"""Bytes that an image of a disk is stored in; a guess."""
+_ARCHIVE = 24_000_000_000  # bytes that an image of a disk is stored in; a guess
 _ACTIVE, _DEPRECATED = "ACTIVE", "DEPRECATED"
 _WITHDRAWN: Mapping[str, str] = {"OBSOLETE": "obsolete", "DELETED": "deleted"}
 """States in which an image cannot be used any more -> the word in Google's refusal."""
-_FAR = 10**12
-"""Later than any moment (Unix epoch)."""
+_FAR = 10**12  # later than any moment (Unix epoch)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 
 from rehearsal.cloud.wire import GoogleError
 
-ROOT = "https://www.googleapis.com/compute/v1/"
-"""What makes a link of a name."""
+ROOT = "https://www.googleapis.com/compute/v1/"  # what makes a link of a name
 
 FIRST_ID = 4_000_000_000_000_000_000
 """Numeric ids count from here: they have 19 digits, as Google's."""

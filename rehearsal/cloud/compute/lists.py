@@ -13,8 +13,7 @@ from rehearsal.cloud.compute import links, resources
 from rehearsal.cloud.compute.resources import Call, Kind, Resource
 from rehearsal.cloud.wire import GoogleError
 
-_PAGE = 500
-"""The greatest size of a page, and the usual one."""
+_PAGE = 500  # the greatest size of a page, and the usual one
 
 
 def listed(call: Call, kind: str, name: str, entries: Iterable[tuple[str, Resource]]) -> Resource:

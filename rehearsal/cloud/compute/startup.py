@@ -23,8 +23,7 @@ _VICTIMS = "scenarios/startup-fails"
 
 _BOOT_SECONDS = 20.0
 
-_PROXY_SECONDS = 60.0
-"""How long after its start-up a notebook gets its URL."""
+_PROXY_SECONDS = 60.0  # how long after its start-up a notebook gets its URL
 
 # Google's roles with compute.instances.setMetadata that an account may have in a project.
 _METADATA_ROLES = frozenset(

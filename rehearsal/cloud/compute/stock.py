@@ -17,8 +17,7 @@ from rehearsal.cloud.facts import machines, places
 from rehearsal.cloud.store import Store
 from rehearsal.cloud.wire import Request
 
-ROWS = "scenarios/stock"
-"""The collection of the rows, by their order."""
+ROWS = "scenarios/stock"  # the collection of the rows, by their order
 _ALWAYS = facts.read("stock")
 
 

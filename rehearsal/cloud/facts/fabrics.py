@@ -12,8 +12,7 @@ _FACTS: Final = facts.read("fabrics")
 LIBRARIES: Final[str] = _FACTS["libraries_on_nodes"]
 """Where installers bring NCCL and its plugin, on a node."""
 
-GIB: Final[str] = _FACTS["gib_on_nodes"]
-"""Where the installer for RDMA brings gIB, on a node."""
+GIB: Final[str] = _FACTS["gib_on_nodes"]  # where the installer for RDMA brings gIB, on a node
 
 LEAST_SHARED_MEMORY: Final[int] = _FACTS["least_shared_memory_mib"] * 2**20
 """Bytes of /dev/shm with which Google's own test runs."""

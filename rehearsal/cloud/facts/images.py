@@ -83,8 +83,7 @@ def _all() -> Iterator[PublicImage]:
 INSTALLED: Final = Driver(**{key: _FACTS["installed"][key] for key in ("version", "open")})
 """The driver that the installer puts on such a system, in its branch of long-term support."""
 
-PROJECTS: Final = frozenset(_FACTS["projects"])
-"""The projects that hold public images."""
+PROJECTS: Final = frozenset(_FACTS["projects"])  # the projects that hold public images
 
 IMAGES: Final[Mapping[tuple[str, str], PublicImage]] = {
     (it.project, it.name): it for it in sorted(_all(), key=lambda it: it.name)

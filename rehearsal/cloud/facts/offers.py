@@ -7,8 +7,7 @@ from typing import Final
 from rehearsal.cloud.facts import machines, places
 from rehearsal.cloud.facts.machines import GpuNetwork, Machine
 
-EVERYWHERE: Final = "everywhere"
-"""The scenario in which every zone has everything."""
+EVERYWHERE: Final = "everywhere"  # the scenario in which every zone has everything
 
 
 def has_machine(zone: str, name: str, scenarios: frozenset[str]) -> bool:

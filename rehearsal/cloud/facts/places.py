@@ -18,8 +18,7 @@ def _zones(suffixes: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
 ZONES: Final = _zones(_FACTS["zones"])
 """Region -> its zones, without those that a project must turn on."""
 
-AI_ZONES: Final = _zones(_FACTS["ai_zones"])
-"""Region -> its AI zones, which a project must turn on."""
+AI_ZONES: Final = _zones(_FACTS["ai_zones"])  # region -> its AI zones, which a project must turn on
 
 REGIONS: Final = tuple(ZONES)
 

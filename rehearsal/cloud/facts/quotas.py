@@ -6,13 +6,10 @@ from typing import Final
 from rehearsal.cloud import facts
 
 _FACTS: Final = facts.read("quotas")
-SMALL: Final = "small-quotas"
-"""The scenario in which a project has what a new one has."""
+SMALL: Final = "small-quotas"  # the scenario in which a project has what a new one has
 
-OF_PROJECT: Final = tuple(_FACTS["of_project"])
-"""The quotas that hold for all regions together."""
-OF_REGION: Final = tuple(_FACTS["of_region"])
-"""The quotas of each region."""
+OF_PROJECT: Final = tuple(_FACTS["of_project"])  # the quotas that hold for all regions together
+OF_REGION: Final = tuple(_FACTS["of_region"])  # the quotas of each region
 OF_DISKS: Final[Mapping[str, str]] = _FACTS["of_disks"]
 """Type of a disk -> the quota that its GB count against."""
 OF_FAMILY: Final[Mapping[str, Mapping[str, int]]] = _FACTS["of_family"]["families"]

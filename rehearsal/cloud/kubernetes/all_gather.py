@@ -20,8 +20,7 @@ from rehearsal.cloud.facts import fabrics, machines
 from rehearsal.cloud.kubernetes import claims, fabric, installed, nodes, pools
 from rehearsal.cloud.kubernetes.objects import Object, World
 
-PROGRAM: Final = "all_gather_perf"
-"""The test, as it stands in commands."""
+PROGRAM: Final = "all_gather_perf"  # the test, as it stands in commands
 
 _SMALLEST: Final = 1024
 # For each size from 1 KiB on, doubled from row to row: microseconds out of place, and in place.
@@ -51,8 +50,7 @@ _TIMES: Final = (
     (12305.0, 12053.0),
     (24489.0, 23991.0),
 )
-_LATENCY: Final = 50.0
-"""Microseconds of each time that no network makes shorter or longer."""
+_LATENCY: Final = 50.0  # microseconds of each time that no network makes shorter or longer
 
 _REFERENCE: Final = "a3-ultragpu-8g"
 _WITHIN_A_NODE: Final = 1.3

@@ -225,8 +225,7 @@ def _make(world: World, job: Object, index: int) -> None:
     pods.make(world, job, prefix, template, labels=labels, seconds=seconds)
 
 
-_BACKOFF_LIMIT: Final = 6
-"""How many failed pods a Job takes that does not say."""
+_BACKOFF_LIMIT: Final = 6  # how many failed pods a Job takes that does not say
 _PAUSE: Final = 10.0
 _SPAN: Final = 2
 _LONGEST_PAUSE: Final = 600.0

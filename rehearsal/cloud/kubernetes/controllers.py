@@ -34,8 +34,7 @@ from rehearsal.cloud.wire import GoogleError
 _AGENDA: Final = "compute/agenda"
 """Where Compute Engine has what will happen automatically, by moment."""
 
-_ROUNDS: Final = 40
-"""More than any chain of causes takes where everything happens at once."""
+_ROUNDS: Final = 40  # more than any chain of causes takes where everything happens at once
 _MOMENTS: Final = 400
 """More moments than lie between two requests; what is left then happens at the request's own."""
 

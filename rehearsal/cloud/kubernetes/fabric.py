@@ -401,8 +401,7 @@ _GROUP: Final = "networking.gke.io"
 _DEFAULT: Final = f"{_GROUP}/default-interface"
 _LIST: Final = f"{_GROUP}/interfaces"
 _API: Final = f"{_GROUP}/v1"
-_OF_PODS: Final = "default"
-"""The network that all pods have."""
+_OF_PODS: Final = "default"  # the network that all pods have
 
 
 def interfaces_of(pod: Object) -> dict[str, str]:

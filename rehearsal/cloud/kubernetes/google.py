@@ -68,8 +68,7 @@ def remove(world: World, path: str) -> None:
 ASKED: Final = "requests for nodes"
 """A cluster's collection of what it has asked for: documents with `group` and `name`."""
 
-MISSING: Final = "MISSING"
-"""The state of a request that is not there (any more)."""
+MISSING: Final = "MISSING"  # the state of a request that is not there (any more)
 _OPEN: Final = frozenset({"CREATING", "ACCEPTED"})
 
 

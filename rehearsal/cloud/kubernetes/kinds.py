@@ -131,8 +131,7 @@ _CLAIMS: Final = {
     "ResourceClaimTemplate": "resourceclaimtemplates",
     "ResourceSlice": "resourceslices/",
 }
-_WITH_CLAIMS: Final = (1, 34)
-"""The first minor version of Kubernetes that serves them as v1."""
+_WITH_CLAIMS: Final = (1, 34)  # the first minor version of Kubernetes that serves them as v1
 _RAY: Final = {"RayCluster": "rayclusters", "RayJob": "rayjobs", "RayService": "rayservices"}
 
 

@@ -8,8 +8,7 @@ from typing import Any, Final
 from rehearsal.cloud.kubernetes import checks, objects, pod_jobs, pools, provisioning, training
 from rehearsal.cloud.kubernetes.objects import Object, World
 
-FOREVER: Final = None
-"""How long a pod runs that ends with its owner."""
+FOREVER: Final = None  # how long a pod runs that ends with its owner
 
 _OVER: Final = frozenset({"Succeeded", "Failed"})
 

@@ -31,11 +31,9 @@ _LOOP: Final = "autoscaler"
 
 # Seconds of cloud time.
 _PERIOD: Final = 10.0
-_PATIENCE: Final = 120.0
-"""How long a request may be without a place, or its resize request lost."""
+_PATIENCE: Final = 120.0  # how long a request may be without a place, or its resize request lost
 _BOOKED: Final = 600.0
-_KEPT: Final = 3600.0
-"""How long a resize request stays after its request ended or got its nodes."""
+_KEPT: Final = 3600.0  # how long a resize request stays after its request ended or got its nodes
 _REMEMBERED: Final = 7 * 86_400.0
 _LONGEST_RUN: Final = 604_800
 

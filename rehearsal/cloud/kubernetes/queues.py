@@ -19,8 +19,7 @@ _TOPOLOGY: Final = frozenset(
 """The annotations of pods whose nodes Kueue chooses by where they stand."""
 _STOPPED: Final = frozenset({"Hold", "HoldAndDrain"})
 
-Usage = dict[tuple[str, str], Decimal]
-"""What is taken of a queue, by flavor and resource."""
+Usage = dict[tuple[str, str], Decimal]  # what is taken of a queue, by flavor and resource
 
 
 @dataclass(frozen=True)

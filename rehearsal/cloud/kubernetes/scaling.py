@@ -33,8 +33,7 @@ from rehearsal.cloud.kubernetes import (
 from rehearsal.cloud.kubernetes.objects import Object, World
 from rehearsal.cloud.kubernetes.pools import Pool
 
-_PATIENCE: Final = 900.0
-"""Seconds of cloud time that a resize request of flex start may wait."""
+_PATIENCE: Final = 900.0  # seconds of cloud time that a resize request of flex start may wait
 _LOST: Final = 120.0
 _MOST_A_LOOP: Final = 50
 _ONE: Final = "one VM, "
@@ -142,8 +141,7 @@ def _note(world: World, group: str, waiting: list[Object], message: str) -> None
         )
 
 
-_IDLE: Final = 600.0
-"""Seconds of cloud time without a pod after which a node goes (rule Q12)."""
+_IDLE: Final = 600.0  # seconds of cloud time without a pod after which a node goes (rule Q12)
 _AFTER_ADD: Final = 600.0
 """Seconds of cloud time after any new node in which none goes (the autoscaler's default)."""
 

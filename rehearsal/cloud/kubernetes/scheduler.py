@@ -26,8 +26,7 @@ from rehearsal.cloud.kubernetes.objects import Object, World
 _MACHINE: Final = "node.kubernetes.io/instance-type"
 _SILENCE: Final = 300.0
 """Seconds of cloud time that pods tolerate a node that is not ready (Kubernetes' default)."""
-_LAST_WORDS: Final = 2048
-"""Characters of a log that the kubelet takes for a container's last words."""
+_LAST_WORDS: Final = 2048  # characters of a log that the kubelet takes for a container's last words
 _QUARANTINE: Final = 40.0
 """Seconds of cloud time for which a node has to be gone before its pods are deleted."""
 _REPELLING: Final = frozenset({"NoSchedule", "NoExecute"})

@@ -19,8 +19,7 @@ IN_USE: Final = "kubernetes.io/pvc-protection"
 _DISKS: Final = "pd.csi.storage.gke.io"
 _SHARES: Final = "filestore.csi.storage.gke.io"
 _SHARE: Final = "vol1"
-_LEAST_SHARE: Final = 1024
-"""GiB, in the tier that is the driver's default."""
+_LEAST_SHARE: Final = 1024  # GiB, in the tier that is the driver's default
 _MADE_BY: Final = "pv.kubernetes.io/provisioned-by"
 _CREATED_FOR: Final = "kubernetes.io/created-for"
 

@@ -20,8 +20,7 @@ from rehearsal.cloud.wire import GoogleError, Reply, Request
 _PAGE = 1000
 _NOT_LISTED_BY = ("endOffset", "filter", "includeTrailingDelimiter", "softDeleted")
 """Parameters of a list of objects that nothing here sends."""
-_CONDITIONAL = 3
-"""The version of policies that may have conditions."""
+_CONDITIONAL = 3  # the version of policies that may have conditions
 
 
 def _insert_bucket(request: Request, store: Store) -> Reply:

@@ -13,14 +13,12 @@ from rehearsal.provider.resources import links, operations
 from rehearsal.provider.resources.rest import NOT_FOUND, Rest, place
 from rehearsal.provider.resources.shapes import Rule, Scope, is_zero
 
-Request = tuple[str, str, dict[str, Any] | None]
-"""Method, path, body."""
+Request = tuple[str, str, dict[str, Any] | None]  # method, path, body
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 10.0
 _RESTING: Final = {"RUNNING": True, "DEGRADED": False, "ERROR": False, "RUNNING_WITH_ERROR": False}
 """The states in which nothing works on an object, and whether they are good."""
-_FRESH: Final = 30.0
-"""For how many seconds of ours a list counts, as in the real provider."""
+_FRESH: Final = 30.0  # for how many seconds of ours a list counts, as in the real provider
 
 _WORDS: Final = {"TRUE": True, "FALSE": False}
 TRUTH: Final = Rule(

@@ -11,8 +11,7 @@ from rehearsal.provider.api import Api
 from rehearsal.provider.resource import UNKNOWN, State
 from rehearsal.provider.values import is_known
 
-MARK = "goog-terraform-provisioned"
-"""The label by which Google counts what Terraform made."""
+MARK = "goog-terraform-provisioned"  # the label by which Google counts what Terraform made
 
 
 def plan(api: Api, prior: State | None, planned: State) -> State:

@@ -85,8 +85,7 @@ _OWN: Final[Mapping[str, tuple[str, bool]]] = {
     "upgrade_settings": ("upgradeSettings", False),
     "network_config": ("nodeNetworkConfig", True),
 }
-_ADDED: Final = "goog-gke"
-"""How labels begin that Kubernetes Engine adds to machines."""
+_ADDED: Final = "goog-gke"  # how labels begin that Kubernetes Engine adds to machines
 
 
 def with_variant(nodes: dict[str, Any]) -> dict[str, Any]:

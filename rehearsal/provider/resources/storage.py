@@ -15,10 +15,8 @@ from rehearsal.provider.resources import links
 from rehearsal.provider.resources.rest import Rest, present, scope
 from rehearsal.provider.resources.shapes import SKIP, VIRTUAL, Rule, Scope, Send, Shape, is_zero
 
-_CHUNK = 16 * 1024 * 1024
-"""Bytes that go in one request; anything as large as that goes in several."""
-_SNIFFED = 512
-"""How much of the content its kind is judged by."""
+_CHUNK = 16 * 1024 * 1024  # bytes that go in one request; anything as large as that goes in several
+_SNIFFED = 512  # how much of the content its kind is judged by
 # What no plain text has: the rules of WHATWG's MIME sniffing, as Go has them.
 _BINARY = frozenset({*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)})
 
