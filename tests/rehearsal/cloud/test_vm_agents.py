@@ -1,5 +1,3 @@
-"""The agents of simulated VMs: who hears of a task, when they answer, and what."""
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

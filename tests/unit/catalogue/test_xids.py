@@ -1,5 +1,3 @@
-"""What NVIDIA's error numbers mean."""
-
 from provision.catalogue import xids
 
 

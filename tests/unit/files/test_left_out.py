@@ -1,5 +1,3 @@
-"""What of the copied folder stays behind."""
-
 import json
 import tarfile
 from collections.abc import Callable

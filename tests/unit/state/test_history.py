@@ -1,5 +1,3 @@
-"""What was done to a deployment, kept beside its state."""
-
 import json
 from decimal import Decimal
 

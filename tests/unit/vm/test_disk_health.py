@@ -1,5 +1,3 @@
-"""What a VM's agent tells of its disks and mounts."""
-
 import os
 import threading
 from pathlib import Path

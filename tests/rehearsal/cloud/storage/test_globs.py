@@ -1,5 +1,3 @@
-"""Lists of objects by a pattern of names (matchGlob)."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""Credentials that end before what is waited for."""
-
 import pytest
 
 from provision.google import auth

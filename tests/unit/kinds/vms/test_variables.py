@@ -1,5 +1,3 @@
-"""A group of VMs: from settings to Terraform's variables."""
-
 import dataclasses
 from pathlib import Path
 from typing import Any, cast
