@@ -20,6 +20,7 @@ from rehearsal.provider import durations
 from rehearsal.provider.failures import Cancelled, CredentialsMissing, GoogleApiError
 from rehearsal.provider.transport import Response, Transport, retry_waits
 
+Query = Mapping[str, str] | None
 # Which environment variable stands in for an argument that the block leaves out, first found wins.
 _VARIABLES: Mapping[str, tuple[str, ...]] = {
     "project": (
@@ -123,13 +124,7 @@ class Api:
         return f"{parts.scheme}://{parts.netloc}/upload/storage/v1/"
 
     def plain(
-        self,
-        service: str,
-        method: str,
-        path: str,
-        body: Any = None,
-        *,
-        query: Mapping[str, str] | None = None,
+        self, service: str, method: str, path: str, body: Any = None, *, query: Query = None
     ) -> dict[str, Any]:
         """A request as the provider's own REST code sends it: always of JSON's content type."""
         url = self.base(service) + path
@@ -138,13 +133,7 @@ class Api:
         ).json()
 
     def client(
-        self,
-        service: str,
-        method: str,
-        path: str,
-        body: Any = None,
-        *,
-        query: Mapping[str, str] | None = None,
+        self, service: str, method: str, path: str, body: Any = None, *, query: Query = None
     ) -> dict[str, Any]:
         """A request as Google's Go clients send it: a content type only with a body."""
         url = self.base(service) + path

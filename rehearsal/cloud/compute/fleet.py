@@ -172,7 +172,27 @@ def _make_allowed(  # noqa: PLR0913, PLR0917 - as above
     room = reservation_use.room(call, template, stock.room(call, template, len(names)))
     if refusals.of(call, template, max(room, 1)) is not None:
         return names
-    _make(call, name, group, names[:room], run_seconds, request, template)
+    vms.keep_metadata(call, template)
+    pools = vms.Pools(call)
+    life = _life(call, call.now, "creating")
+    running = life["_timeline"][-1][0]
+    limit = limits_of(call, template, Runs(name, names[:room], running, run_seconds))
+    places = list(reservation_use.take(call, template, len(names[:room])))
+    for member, place in zip(names[:room], places, strict=True):
+        attached = vms.interfaces_of(call, template, pools)
+        if attached is None:
+            _report(call, name, group, _no_address(member), [member])
+            break
+        fields = {
+            **vms.fields(call, member, name, template),
+            **limit,
+            **place,
+            **startup.plan(call, member, name, template, running, attached),
+            "networkInterfaces": attached,
+        }
+        if request:
+            fields["_request"] = request
+        resources.create(call, INSTANCE, member, {**fields, **life})
     return names[room:]
 
 
@@ -213,40 +233,6 @@ def resize(call: Call, name: str, group: Resource, size: int) -> None:
 
 def _template(call: Call, group: Resource) -> Resource:
     return resources.require(call, TEMPLATE, links.name_of(group["instanceTemplate"]))
-
-
-def _make(  # noqa: PLR0913, PLR0917 - as above
-    call: Call,
-    name: str,
-    group: Resource,
-    names: Sequence[str],
-    run_seconds: int | None = None,
-    request: str = "",
-    template: Resource | None = None,
-) -> None:
-    template = template or _template(call, group)
-    vms.keep_metadata(call, template)
-    pools = vms.Pools(call)
-    life = _life(call, call.now, "creating")
-    running = life["_timeline"][-1][0]
-    runs = Runs(name, names, running, run_seconds)
-    limit = limits_of(call, template, runs)
-    places = list(reservation_use.take(call, template, len(names)))
-    for member, place in zip(names, places, strict=True):
-        attached = vms.interfaces_of(call, template, pools)
-        if attached is None:
-            _report(call, name, group, _no_address(member), [member])
-            return
-        fields = {
-            **vms.fields(call, member, name, template),
-            **limit,
-            **place,
-            **startup.plan(call, member, name, template, running, attached),
-            "networkInterfaces": attached,
-        }
-        if request:
-            fields["_request"] = request
-        resources.create(call, INSTANCE, member, {**fields, **life})
 
 
 def shrink(call: Call, name: str, count: int) -> float:

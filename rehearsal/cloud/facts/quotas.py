@@ -8,7 +8,6 @@ from rehearsal.cloud import facts
 _FACTS: Final = facts.read("quotas")
 SMALL: Final = "small-quotas"  # the scenario in which a project has what a new one has
 
-OF_PROJECT: Final = tuple(_FACTS["of_project"])  # the quotas that hold for all regions together
 OF_REGION: Final = tuple(_FACTS["of_region"])  # the quotas of each region
 OF_DISKS: Final[Mapping[str, str]] = _FACTS["of_disks"]
 """Type of a disk -> the quota that its GB count against."""

@@ -50,9 +50,6 @@ class _Dashboard(Rest):
     def no_delete(self, where: Scope) -> str:
         return f"Error when reading or editing {self.title(where)}"
 
-    def wait(self, where: Scope, answer: dict[str, Any], action: str, activity: str = "") -> None:
-        """Nothing is left to wait for."""
-
     def customize(self, api: Api, prior: State | None, plan: State) -> State:
         """The document in the one form that the state has."""
         plan = super().customize(api, prior, plan)

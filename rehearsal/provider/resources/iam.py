@@ -40,9 +40,6 @@ class _Account(Rest):
     def no_delete(self, where: Scope) -> str:
         return f"Error when reading or editing {self.title(where)}"
 
-    def wait(self, where: Scope, answer: dict[str, Any], action: str, activity: str = "") -> None:
-        """Nothing is left to wait for."""
-
     def customize(self, api: Api, prior: State | None, plan: State) -> State:
         """The address follows from the account's id, so it is known before the apply."""
         plan = super().customize(api, prior, plan)

@@ -58,9 +58,6 @@ class _Object(Rest):
     def no_delete(self, where: Scope) -> str:
         return f"Error deleting contents of object {where.state['name']}"
 
-    def wait(self, where: Scope, answer: dict[str, Any], action: str, activity: str = "") -> None:
-        """Nothing is left to wait for."""
-
     def customize(self, api: Api, prior: State | None, plan: State) -> State:
         """New content means new hashes."""
         plan = super().customize(api, prior, plan)

@@ -18,7 +18,6 @@ PACE = agent.Pace()
 SETTLED = 600.0  # when all have their ranks
 REFUSED, SILENT = 0.0, 20.0
 """What a request costs its VM in an outage: it is refused at once, or nobody answers."""
-MINUTES = 60.0
 
 
 class Cloud:
