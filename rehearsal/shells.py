@@ -40,8 +40,6 @@ _PACKS: Final = re.compile(
 
 
 class _Packed(NamedTuple):
-    """The folder of a job, as an archive."""
-
     content: bytes
     has_run: bool = False  # whether its program has
 

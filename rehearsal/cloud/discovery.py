@@ -112,7 +112,6 @@ class Api:
         return checker.check(match.method.request, body)
 
     def _check_fields(self, schema: str | None, wanted: partial.Fields) -> None:
-        """Refuse a selection of fields that an answer can't have."""
         properties = self._schemas.get(schema or "", {}).get("properties", {})
         for name, inner in wanted.items():
             if name not in properties and name != "*":

@@ -88,7 +88,6 @@ def _check_share(share: Mapping[str, Any], tier: Tier) -> None:
 
 
 def _one(instance: Instance, field: str) -> dict[str, Any]:
-    """The only entry of a list."""
     found: dict[str, Any] = instance[field][0]
     return found
 
@@ -101,7 +100,6 @@ def _check(instance: Instance) -> None:
 
 
 def _networked(request: Request, store: Store, project: str, instance: Instance) -> Instance:
-    """The instance with a range and an address on its network."""
     given = _one(instance, "networks")
     link = given.get("network", "")
     name = link if "/" in link else f"projects/{project}/global/networks/{link}"
@@ -343,7 +341,6 @@ def _start(  # noqa: PLR0913 - the parts of an operation, by name
 
 
 def _operation_of(request: Request, store: Store, collection: str, name: str) -> dict[str, Any]:
-    """The operation of that name."""
     kept = store.get(collection, name)
     if kept is None:
         raise GoogleError(404, f"Resource '{name}' was not found", status=None)

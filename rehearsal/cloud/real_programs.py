@@ -58,8 +58,6 @@ class Wanted:
 
 @dataclass
 class _Node:
-    """The program of one node."""
-
     process: subprocess.Popen[bytes]
     said: list[bytes]  # pieces
     code: int | None = None  # once it has ended and all that it said is read

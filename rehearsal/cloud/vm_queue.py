@@ -64,8 +64,6 @@ def quiet_since(store: Store, where: tuple[str, str]) -> float | None:
 
 
 class _Group:
-    """The VMs of one folder, and their jobs."""
-
     def __init__(self, request: Request, store: Store, kept: Resource) -> None:
         self._request = request
         self._store = store

@@ -67,7 +67,6 @@ def _package(folder: Path) -> Path:
 
 
 def _written(folder: Path) -> Path:
-    """The CLI configuration of a folder's mirror."""
     config = folder / "terraform.rc"
     config.write_text(_config(folder / "mirror"), encoding="utf-8")
     return config

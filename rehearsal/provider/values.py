@@ -112,7 +112,6 @@ def _encoded_primitive(value: Any, kind: str) -> Any:
 
 
 def _implied(value: Any) -> CtyType:
-    """The type that a value of type dynamic has."""
     if isinstance(value, dict):
         return ["object", {key: _implied(each) for key, each in value.items()}]
     if isinstance(value, list):

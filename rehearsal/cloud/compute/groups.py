@@ -51,7 +51,6 @@ _DEFAULTS: Resource = {
 
 
 def _completed(call: Call, given: Resource) -> Resource:
-    """Check a group's fields and complete them as Google does."""
     # The provider sends {"workloadPolicy": null} and {"preservedState": {}} for what is not set,
     # and would see a difference for ever if they came back.
     result = {

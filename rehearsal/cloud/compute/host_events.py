@@ -32,8 +32,6 @@ _SETTLED_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class _Blow:
-    """What a scenario does."""
-
     what: str  # which of the happenings it begins with
     strikes: Callable[[Resource], bool]  # whether it may happen to a VM
 

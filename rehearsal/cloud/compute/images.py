@@ -240,7 +240,6 @@ def _require_own(call: Call) -> None:
 
 
 def _insert(call: Call) -> Resource:
-    """Make an image of an image, or of a disk."""
     _require_own(call)
     body = resources.without_nulls(call.body)
     given = [field for field in ("sourceImage", "sourceDisk") if body.get(field)]
@@ -274,7 +273,6 @@ def _source_image(call: Call, body: Resource) -> Image:
 
 
 def _source_disk(call: Call, body: Resource) -> Resource:
-    """What an image has of its disk."""
     name = call.resolve(body["sourceDisk"], DISK, "sourceDisk")
     disk = resources.require_ready(call, DISK, name)
     users = [links.name_of(it) for it in disk.get("users") or []]

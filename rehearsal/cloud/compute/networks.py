@@ -134,7 +134,6 @@ def _create_auto_subnetwork(call: Call, network: Resource, region: str, cidr: st
 
 
 def _subnetwork_fields(fields: Resource) -> Resource:
-    """The fields of a new subnetwork, completed with what Google chooses."""
     return resources.defaults(
         fields,
         {
@@ -287,7 +286,6 @@ _RESERVED = tuple(
 
 
 def _range(value: str, field: str) -> ipaddress.IPv4Network:
-    """The range that a CIDR text stands for."""
     try:
         found = ipaddress.IPv4Network(value)
     except ValueError as error:

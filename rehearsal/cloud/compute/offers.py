@@ -97,8 +97,6 @@ def _disk_type(project: str, zone: str, name: str) -> Resource:
 
 @dataclass(frozen=True)
 class _Offer:
-    """One kind of thing that zones offer."""
-
     collection: str
     singular: str  # as in `kind` and as the path's parameter
     # the names that a zone has under scenarios

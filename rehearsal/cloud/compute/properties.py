@@ -172,7 +172,6 @@ def _check_disk_type(machine: str, disk: Resource, kind: str) -> None:
 def _image(
     call: Call, properties: Resource, where: str, disk: Resource, parameters: Resource
 ) -> str:
-    """The link of a disk's image."""
     given = parameters["sourceImage"]
     name = links.resolve(
         given, project=call.project, collection="images", field=f"properties.{where}.sourceImage"
@@ -255,7 +254,6 @@ _RDMA = ("MRDMA", "IRDMA")
 
 
 def _completed_interfaces(call: Call, properties: Resource) -> list[Resource]:
-    """Check the interfaces of a template's properties, and complete them."""
     given = properties.get("networkInterfaces") or []
     if not given:
         raise links.invalid(

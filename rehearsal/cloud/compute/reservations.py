@@ -162,7 +162,6 @@ def _insert(call: Call) -> Resource:
 
 
 def _specific(call: Call, given: Resource) -> Resource:
-    """What is reserved."""
     count = int(given.get("count", 0))
     if not 1 <= count <= _LARGEST:
         at_most = f"Must be between 1 and {_LARGEST}."
@@ -188,7 +187,6 @@ def _reserved(call: Call, properties: Resource) -> Resource:
 
 
 def _check(body: Resource, machine: str) -> None:
-    """Refuse what cannot be reserved."""
     known = machines.find(machine)
     if machines.never_reserved(machine) or (known is not None and known.is_shared):
         field = "specificReservation.instanceProperties.machineType"

@@ -62,7 +62,6 @@ class Rest:
         return resources.remove(call, self.kind, name)
 
     def _referring(self, call: Call, body: Resource) -> Resource:
-        """The body with the links that its references mean."""
         found: Resource = {}
         for name, kind in self.references.items():
             given = body.get(name)

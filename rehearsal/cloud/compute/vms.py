@@ -82,7 +82,6 @@ def built(template: Resource) -> str:
 
 
 def _policies(call: Call, wanted: Resource) -> list[str]:
-    """Links to the resource policies that a template names."""
     region = places.region_of(call.parameters["zone"])
     prefix = links.ROOT + POLICY.prefix(call.project, region)
     return [prefix + links.last(name) for name in wanted.get("resourcePolicies") or []]

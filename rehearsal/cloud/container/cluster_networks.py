@@ -79,7 +79,6 @@ def _existing(  # noqa: PLR0913, PLR0917 - what a reference may leave out, and w
 
 
 def _ranges(store: Store, subnetwork: str, policy: Record) -> tuple[str, str]:
-    """The ranges of pods and services."""
     known = store.get("compute/subnetworks", subnetwork) or {}
     offered = {it["rangeName"]: it["ipCidrRange"] for it in known.get("secondaryIpRanges") or []}
     result = []

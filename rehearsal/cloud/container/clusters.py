@@ -48,7 +48,6 @@ def create(request: Request, store: Store, project: str, location: str) -> Reply
 
 
 def _first_pools(body: Record) -> list[Record]:
-    """The pools that a new cluster has."""
     if body.get("nodePools"):
         return [dict(pool) for pool in body.pop("nodePools")]
     count = body.get("initialNodeCount", 0)
@@ -223,7 +222,6 @@ def _check_multi_networking(record: Record, asked: Record) -> None:
 
 
 def _with(record: Record, key: str, value: Any) -> Record:
-    """A cluster with the value of one field of an update."""
     bare = key.removeprefix(_DESIRED)
     path = _PLACES.get(key, (bare[:1].lower() + bare[1:],))
     if key in _UNWRAPPED:

@@ -166,7 +166,6 @@ def _short(cluster: str, pool: Record, zone: str) -> str:
 def _compute(
     request: Request, store: Store, method: str, path: str, body: Record | None, **query: str
 ) -> None:
-    """One request to Compute Engine."""
     asked = replace(
         request,
         method=method,
@@ -219,13 +218,11 @@ def _refusal(store: Store, name: str) -> Record | None:
 
 
 def _key(config: Record) -> Record:
-    """The key of the disks, if they have one."""
     key = config.get("bootDiskKmsKey")
     return {"diskEncryptionKey": {"kmsKeyName": key}} if key else {}
 
 
 def _properties(store: Store, project: str, cluster: Record, pool: Record) -> Record:
-    """The properties of the VMs of a pool."""
     config = pool["config"]
     arm = "arm64-" if machines.is_arm(config["machineType"]) else ""
     disk = {

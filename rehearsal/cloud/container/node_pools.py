@@ -85,7 +85,6 @@ def make(  # noqa: PLR0913 - a pool, where it belongs, and when it is ready
 
 
 def _completed(cluster: Record, given: Record) -> Record:
-    """A pool as Google completes it."""
     if not _NAME.fullmatch(str(given.get("name", ""))):
         raise GoogleError(
             400, f'Invalid value for field "node_pool.name": "{given.get("name", "")}".'

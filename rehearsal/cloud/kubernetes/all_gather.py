@@ -138,7 +138,6 @@ def _pods(world: World, pod: Object) -> list[Object]:
 
 
 def _sizes(script: str) -> tuple[int, int]:
-    """The smallest and the largest message that a script asks for."""
     smallest, largest = _BEGIN.search(script), _LARGEST.search(script)
     return (
         int(smallest.group(1)) * _UNITS[smallest.group(2)] if smallest else _SMALLEST,
@@ -234,7 +233,6 @@ _NOT_COUNTED: Final = frozenset({"nvidia-tesla-p4", "nvidia-tesla-p100"})
 
 
 def _of_node(world: World, pod: Object, script: str) -> Iterator[str]:
-    """What a pod writes of its node."""
     counted = _COUNTING.search(script)
     if counted:
         annotations = pod["metadata"].get("annotations") or {}

@@ -159,7 +159,6 @@ def _kept(world: World, kind: Kind, thing: Object) -> Object:
 
 
 def _place(world: World, kind: Kind, namespace: str, thing: Object) -> None:
-    """Put an object into the namespace of the path."""
     if not kind.namespaced:
         return
     own = thing["metadata"].setdefault("namespace", namespace)
@@ -170,7 +169,6 @@ def _place(world: World, kind: Kind, namespace: str, thing: Object) -> None:
 
 
 def _check(world: World, kind: Kind, thing: Object, *, applied: bool) -> None:
-    """Refuse what the kind's schema does not have."""
     if not kind.has_schema:
         return
     schema = kinds.schema(world.store, world.cluster, kind)
@@ -191,7 +189,6 @@ def _check(world: World, kind: Kind, thing: Object, *, applied: bool) -> None:
 
 
 def _body(world: World) -> Any:
-    """The body, JSON or YAML."""
     try:
         # Every JSON document is one of YAML; the other way is the slow one.
         text = world.request.body

@@ -419,7 +419,6 @@ def _heal(world: World, job_set: Object, failed: list[Object]) -> None:
 
 
 def _applies(rule: Mapping[str, Any], failed: list[Object]) -> bool:
-    """Whether a rule is meant for any of the failed jobs."""
     reasons = rule.get("onJobFailureReasons")
     parts = rule.get("targetReplicatedJobs")
     words = rule.get("onJobFailureMessagePatterns") or [""]
@@ -479,7 +478,6 @@ def _all_ready(job_set: Object) -> bool:
 
 
 def _wanted(job_set: Object) -> Iterator[Object]:
-    """The jobs of a set."""
     name = job_set["metadata"]["name"]
     attempt = str((job_set.get("status") or {}).get("restarts", 0))
     for part in job_set["spec"].get("replicatedJobs") or []:

@@ -159,7 +159,6 @@ def _retry(world: World, state: Object, config: Object, what: str, message: str)
 
 
 def _wanted(workload: Object, config: Object) -> list[Object]:
-    """The sets of pods for which nodes are to be asked."""
     managed = set(config.get("managedResources") or [])
     assigned = workload["status"]["admission"]["podSetAssignments"]
     counts = {it["name"]: it["count"] for it in assigned}

@@ -135,7 +135,6 @@ def held(pod: Object) -> int:
 
 
 def _used(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """What containers of a pod use of its claims."""
     for container in spec.get("containers") or []:
         yield from (container.get("resources") or {}).get("claims") or []
 

@@ -289,7 +289,6 @@ def _labels(flavor: Object | None) -> dict[str, Any]:
 
 
 def _lacking(flavor: Object, wanted: Mapping[str, Decimal], taken: Usage) -> Iterator[str]:
-    """What a flavor has not enough of."""
     name = flavor["name"]
     for entry in flavor["resources"]:
         resource, most = entry["name"], quantities.parse(entry["nominalQuota"])

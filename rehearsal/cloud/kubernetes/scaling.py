@@ -59,7 +59,6 @@ def grow(world: World) -> None:
 
 
 def _busy(every: list[Object], pool: Pool, world: World) -> int:
-    """How many nodes of a pool run pods."""
     own = {
         it["metadata"]["name"]
         for it in (world.each(world.own("v1", "nodes")))

@@ -240,8 +240,6 @@ def _suits(pod: Object, node: Object) -> bool:
 
 @dataclass(frozen=True)
 class _Waiting:
-    """What a pod that is on a node waits for."""
-
     container: str  # the init container that it waits for; "" for its sandbox
     reason: str
     message: str
@@ -266,7 +264,6 @@ def _missing(world: World, pod: Object, node: Object) -> _Waiting | None:
 
 
 def _tell_waiting(world: World, pod: Object, waiting: _Waiting) -> None:
-    """Write into a pod what it waits for."""
     names = [it["name"] for it in pod["spec"].get("initContainers") or []]
     at = names.index(waiting.container) if waiting.container else 0
     message = f"containers with incomplete status: [{' '.join(names[at:])}]"

@@ -45,7 +45,6 @@ def _wants(service: Object) -> bool:
 
 
 def _balancer(service: Object) -> str:
-    """What the load balancer of a Service is called."""
     return f"a{service['metadata']['uid'].replace('-', '')}"[:32]
 
 
@@ -80,7 +79,6 @@ def _node_check(world: World) -> str:
 
 
 def _rule(world: World, service: Object, name: str, ports: list[str]) -> Object:
-    """A firewall rule for the nodes of the cluster."""
     record = world.cluster.record
     return {
         "name": name,

@@ -102,7 +102,6 @@ def log(pod: Object) -> str:
 
 
 def _reached(world: World, pod: Object) -> int:
-    """The step at which a training that runs is."""
     rate = world.request.rate
     seconds = (world.now - pod["_began_at"]) / rate if rate else 0.0
     return min(_number(pod, _STEPS), int(pod["_began"]) + int(seconds * _STEPS_PER_SECOND))

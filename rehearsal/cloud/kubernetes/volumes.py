@@ -46,7 +46,6 @@ def look(world: World) -> None:
 
 
 def _users(world: World, claim: Object) -> list[Object]:
-    """The pods that have a claim's volume and have not ended."""
     name, namespace = claim["metadata"]["name"], claim["metadata"]["namespace"]
     return [
         pod
@@ -146,7 +145,6 @@ def _share(world: World, claim: Object, made_by: Object, name: str) -> str | Non
 
 
 def _path(world: World, handle: str) -> str:
-    """What a volume's handle stands for."""
     if not handle.startswith("modeInstance/"):
         return handle
     _, location, name, _ = handle.split("/")

@@ -197,7 +197,6 @@ def _location_type(location: str) -> str:
 
 
 def _keep(request: Request, store: Store, bucket: Bucket, *, metageneration: int) -> Bucket:
-    """Keep a bucket's new state."""
     _complete_access(bucket, request.now)
     bucket["metageneration"] = str(metageneration)
     bucket["etag"] = base64.b64encode(b"\x08" + policies.varint(metageneration)).decode()

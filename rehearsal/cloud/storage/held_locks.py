@@ -92,7 +92,6 @@ def _hold(request: Request, store: Store, key: _Key) -> bool:
 
 
 def _information(request: Request, key: _Key) -> dict[str, str]:
-    """What Terraform writes into a lock."""
     return {
         "ID": "5d2f1c9e-7a44-4b0e-9c55-3f1f7f0a8e21",
         "Operation": "OperationTypeApply",

@@ -20,7 +20,6 @@ _RANGE = re.compile(r"bytes (?:\*|(?P<first>\d+)-(?P<last>\d+))/(?P<total>\*|\d+
 
 
 def _insert(request: Request, store: Store, bucket: str) -> Reply:
-    """Take an upload, or the beginning of one."""
     match request.query.get("uploadType"):
         case "media":
             return _simple(request, store, bucket)

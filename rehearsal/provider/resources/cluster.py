@@ -256,7 +256,6 @@ CHANGES: Final = (*_EARLIER, *_LATER)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """A version for comparison."""
     return tuple(map(int, re.findall(r"\d+", version)))
 
 
@@ -321,7 +320,6 @@ class _Cluster(Gke):
         return made
 
     def _remove_default_pool(self, where: Scope) -> None:
-        """Delete the pool that a new cluster has."""
         try:
             path = f"{self.path(where)}/nodePools/{_DEFAULT_POOL}"
             answer = self.ask(where.api, "DELETE", path)
@@ -449,7 +447,6 @@ class _Cluster(Gke):
 
 
 def _new(where: Scope) -> dict[str, Any]:
-    """The JSON object of a new cluster."""
     plan, place = where.state, where.location
     body = {
         "binaryAuthorization": {"enabled": False},

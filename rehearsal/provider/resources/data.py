@@ -9,8 +9,6 @@ from rehearsal.provider.resources import links
 
 
 class _Project:
-    """A project, with its number and its billing account."""
-
     def read(self, api: Api, config: State) -> State:
         project = config.get("project_id") or api.project
         try:

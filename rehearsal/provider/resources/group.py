@@ -38,8 +38,6 @@ _STATEFUL = ("stateful_disk", "stateful_external_ip", "stateful_internal_ip")
 
 
 class _Group(Rest):
-    """A managed group of VMs in one zone."""
-
     def title(self, where: Scope) -> str:
         return f'Instance Group Manager "{where.state["name"]}"'
 

@@ -18,8 +18,6 @@ _AFTER_CREATE, _AFTER_UPDATE = 10.0, 5.0
 
 
 class _Account(Rest):
-    """An account for machines."""
-
     @property
     def template(self) -> str:
         return f"{self.collection}/{{email}}"
@@ -321,7 +319,6 @@ def _find(policy: Policy, role: str, condition: Condition) -> list[tuple[str, Co
 
 
 def _has(policy: Policy, changes: Iterable[_Change]) -> bool:
-    """Whether the policy is as the changes want it."""
     return all(
         any(it.member == member for member, _ in _find(policy, it.role, it.condition))
         is not it.remove

@@ -42,8 +42,6 @@ def _unchanged(prior: Any, wanted: Any, state: State) -> bool:
 
 
 class _Object(Rest):
-    """An object of a bucket, by its name."""
-
     def path(self, where: Scope) -> str:
         """Its name is one part, whatever slashes it has."""
         name = quote(where.state["name"], safe="$&+=:@~")
@@ -90,7 +88,6 @@ class _Object(Rest):
 
 
 def _content(plan: State) -> bytes:
-    """The bytes to upload."""
     if is_zero(plan.get("source")):
         content = plan.get("content")
         if content is None or content is UNKNOWN:
