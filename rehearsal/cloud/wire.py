@@ -4,9 +4,9 @@ import datetime as dt
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from rehearsal.cloud.store import Store
 
@@ -33,6 +33,11 @@ class Request:
     scenarios: frozenset[str] = frozenset()
     place: Path | None = None  # the folder that keeps this cloud
     arranged: bool = False  # whether it is no client's: it is done at once, and no VM goes on by it
+
+    def asking(self, method: str, path: str, body: Any = None, **query: str) -> Self:
+        """What a service asks of another one because of it."""
+        text = b"" if body is None else json.dumps(body).encode()
+        return replace(self, method=method, path=path, query=query, parameters=(), body=text)
 
     def after(self, seconds: float) -> float:
         """When so many seconds of cloud time, counted from now, are over (Unix epoch)."""

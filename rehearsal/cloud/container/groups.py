@@ -5,7 +5,6 @@ what that refuses (a machine that the zone has not, a network that is not there)
 """
 
 import hashlib
-import json
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -166,16 +165,8 @@ def _short(cluster: str, pool: Record, zone: str) -> str:
 def _compute(
     request: Request, store: Store, method: str, path: str, body: Record | None, **query: str
 ) -> None:
-    asked = replace(
-        request,
-        method=method,
-        path=path,
-        query=query,
-        parameters=(),
-        body=b"" if body is None else json.dumps(body).encode(),
-    )
     try:
-        compute.service(asked, store)
+        compute.service(request.asking(method, path, body, **query), store)
     except GoogleError as error:
         raise GoogleError(400, f"Google Compute Engine: {error.message}", status=None) from error
 

@@ -5,9 +5,8 @@ lets it (published source, 2026-08-21): 5 minutes, twice as long after each fail
 minutes at most; all is forgotten 3 hours after the last failure.
 """
 
-import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from rehearsal.cloud import compute, filestore
@@ -30,15 +29,8 @@ def call(
     **query: str,
 ) -> dict[str, Any]:
     """One request to Compute Engine, or to Filestore, whose things are in locations."""
-    asked = replace(
-        request,
-        method=method,
-        path=path,
-        query=query,
-        parameters=(),
-        body=b"" if body is None else json.dumps(body).encode(),
-    )
-    reply = (filestore if "/locations/" in path else compute).service(asked, store)
+    service = (filestore if "/locations/" in path else compute).service
+    reply = service(request.asking(method, path, body, **query), store)
     return reply.body if isinstance(reply.body, dict) else {}
 
 
