@@ -1,7 +1,5 @@
 """What a VM removes before a job gets its folder, and what it keeps."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What the head asks of Slurm, and writes, for the jobs of Run."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
