@@ -1,7 +1,5 @@
 """Whatever stands in the bucket, on a VM or in an answer: read as its type, or refused in words."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import dataclasses
@@ -10,22 +8,25 @@ import re
 import socket
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 import requests
 from google.oauth2.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
 
 from provision.codes import Code
 from provision.documents import plain
 from provision.errors import ProvisionError, SettingsError, StateError
 from provision.google.api import GoogleApi, Service
 from provision.kinds.gke.kubernetes import kueue, run_jobs
+from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from provision.kinds.gke.left_behind import Fate, Traces
 from provision.kinds.status import shares
 from provision.kinds.vms import agent, instances, status, testing
+from provision.kinds.vms.agent import Answer
 from provision.kinds.vms.instances import Vm
 from provision.kinds.vms.jobs import VmJobs
 from provision.kinds.vms.startup import Startup
@@ -39,19 +40,13 @@ from provision.state.liveness import Machine, Note
 from provision.state.objects import Writer
 from provision.state.record import ForeignRecordError, Record
 from provision.terraform import configuration
+from provision.terraform.lock import Lock
 from provision.time.clock import Clock
 from provision.time.stages import Progress
 from tests import stored
 from tests.kubernetes import samples
 from tests.unit.memory_folder import MemoryFolder, watching
 from tests.unit.state.test_record import WHOLE
-
-if TYPE_CHECKING:
-    from hypothesis.strategies import DrawFn
-
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts
-    from provision.kinds.vms.agent import Answer
-    from provision.terraform.lock import Lock
 
 RECORD = dataclasses.replace(
     WHOLE,

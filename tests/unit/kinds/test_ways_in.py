@@ -1,5 +1,3 @@
-"""The way to where a rank of a job runs, on each kind of cluster."""
-
 import contextlib
 import json
 import shlex

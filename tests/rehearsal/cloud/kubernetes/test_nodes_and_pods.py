@@ -1,5 +1,3 @@
-"""Nodes of pools, pods on them, and what runs on every node."""
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What of a cluster's own programs and objects is gone, or does not work."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 from typing import Any
