@@ -216,7 +216,8 @@ def _require_movable(
 ) -> None:
     """See that there is somewhere to go, and that nothing else would change, end or be lost."""
     settings, going = context.settings, {JobState.PREPARING, JobState.RUNNING, JobState.STOPPING}
-    others = [it.name for it in filter(None, map(jobs.find, jobs.names())) if it.state in going]
+    found_jobs = filter(None, map(jobs.find, jobs.names()))
+    others = [it.name for it in found_jobs if it.state in going and it.name != one.name]
     if others and found.left:
         raise SettingsError(
             f"{one.name} waits for machines that were lost: {found.what}",

@@ -53,7 +53,7 @@ def test_a_person_is_asked_before_nodes_come_for_so_many_dollars() -> None:
 
 
 def test_a_job_that_runs_on_what_is_left_keeps_the_cluster_where_it_is() -> None:
-    known = {"a-1": JobState.RUNNING, "b-1": JobState.WAITING, "c-1": JobState.SUCCEEDED}
+    known = {"a-1": JobState.RUNNING, "b-1": JobState.PREPARING, "c-1": JobState.SUCCEEDED}
     found = {name: Job(name=name, state=it, submitted="") for name, it in known.items()}
     jobs = cast("Any", SimpleNamespace(names=lambda: list(known), find=found.get))
     context = cast("Any", SimpleNamespace(settings=SimpleNamespace(sites=("z-a", "z-b"))))
