@@ -100,6 +100,7 @@ def test_a_price_that_nobody_knows_is_said_to_be_unknown() -> None:
     spec = JobSpec(name="a", command=("true",), nodes=1)
     found = preview.needs(spec, Room(samples.ULTRA, 1, 1, 8), _made(), 1, NO_PRICES)
     assert "8 x H200 141 GB, at an unknown price, until" in found.words
+    assert found.more > 10**9  # whoever is asked above some dollars is asked
     room = Room(samples.ULTRA, 1, 1, 8)
     assert preview.needs(spec, room, _made(), 1, None).words.endswith(
         "8 x H200 141 GB, until it ends, 7 days at most"
