@@ -268,7 +268,7 @@ def _naming_the_role() -> Iterator[None]:
 
 
 def _waiting(jobs: Jobs, wanted: JobSpec, archive: Archive | None) -> str:
-    """The job of an earlier Run that has not begun, and is the same; "" for none.
+    """The job of an earlier Run that has not begun, or has lost its machines; "" for none.
 
     A pipeline that ended with 75 is begun again: a second copy would run beside the first.
     """
@@ -276,7 +276,10 @@ def _waiting(jobs: Jobs, wanted: JobSpec, archive: Archive | None) -> str:
     for name in jobs.unfinished():
         if job.is_same(wanted, files, name, jobs.asked(name) or {}):
             found = jobs.find(name)
-            if found and found.state is JobState.WAITING and not found.attempt:
+            if found is None or not found.state.may_lack_machines:
+                continue
+            is_new = found.state is JobState.WAITING and not found.attempt
+            if is_new or jobs.stranded(found):
                 return name
     return ""
 

@@ -282,3 +282,20 @@ def test_nodes_of_another_pool_that_would_go_too_end_only_if_somebody_agrees(
     assert "beside-1 still runs on those that are left" in _notes(ended)
     (beside,) = (it for it in rehearsal.run("Jobs").document["jobs"] if it["name"] == "beside-1")
     assert beside["attempt"] == 1
+
+
+@SLOW
+def test_the_same_run_again_follows_a_job_that_waits_for_lost_machines(
+    standing: Rehearse, folder: Path
+) -> None:
+    rehearsal = _there(standing)
+    started = _begin(rehearsal, folder, "--create")
+    _lose(rehearsal, 2, "*")
+    when(rehearsal, started, "None of 2 zones has all machines now: again in")
+    rehearsal.kill(started)
+    again = rehearsal.start("Run", f"--copy={folder}", "--create", behind=TRAIN)
+    when(rehearsal, again, "train-1 waits already, with the same command and folder")
+    rehearsal.stock()
+    ended = rehearsal.finish(again)
+    assert ended.code == 0, ended.said
+    assert [it["name"] for it in rehearsal.run("Jobs").document["jobs"]] == ["train-1"]

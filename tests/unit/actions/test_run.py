@@ -123,6 +123,32 @@ def test_a_job_that_is_run_again_is_followed_if_it_goes_on_and_is_what_is_asked_
 
 
 @pytest.mark.parametrize(
+    ("state", "attempt", "lost", "followed"),
+    [
+        (JobState.WAITING, 0, False, "a-1"),
+        (JobState.WAITING, 1, True, "a-1"),
+        (JobState.PREPARING, 1, True, "a-1"),
+        (JobState.WAITING, 1, False, ""),  # it begins again soon, whoever asks
+        (JobState.PREPARING, 0, False, ""),
+        (JobState.RUNNING, 1, True, ""),
+    ],
+)
+def test_the_same_job_again_is_the_one_that_waits_for_machines(
+    state: JobState,
+    attempt: int,
+    lost: bool,  # noqa: FBT001 - a case
+    followed: str,
+) -> None:
+    there = SimpleNamespace(
+        unfinished=lambda: ["a-1"],
+        asked=lambda _: {"name": "a-1", "command": ["true"]},
+        find=lambda _: Job(name="a-1", state=state, attempt=attempt, submitted=""),
+        stranded=lambda _: Stranded(what="0 of 2 VMs run", left=0) if lost else None,
+    )
+    assert run._waiting(cast("Any", there), SPEC, None) == followed
+
+
+@pytest.mark.parametrize(
     ("tasks", "failed", "attempts", "kept"),
     [
         (None, None, {(1, 0): b"early", (2, 0): b"late"}, "late"),
