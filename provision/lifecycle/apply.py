@@ -272,7 +272,7 @@ def _plan_and_apply(  # noqa: PLR0913, PLR0917 - each is a source of its own
     consent.describe_plan(context, cloud, kind, target.spec, found)
     if agreed is None or context.report.plan != agreed:
         consent.show_plan(context, older=len(older), is_again=is_again)
-        if not _goes_on(cloud, target.spec):
+        if not _goes_on(cloud, target.spec) or _loses_cluster(found):
             consent.require_create(context, found, is_again=is_again)
     try:
         if found.is_empty:
@@ -300,6 +300,12 @@ def _goes_on(cloud: Cloud, spec: ClusterSpec) -> bool:
     """Whether this is a search that goes on: what a move ends, it has made itself."""
     record = cloud.folder.record()
     return bool(spec.places) and record is not None and record.searching
+
+
+def _loses_cluster(found: Plan) -> bool:
+    """Whether a GKE cluster with nodes would go, which a search makes none of on its way."""
+    has_nodes = any(it.machines for it in found.losses)
+    return has_nodes and any(it.noun == resources.CLUSTER.noun for it in found.losses)
 
 
 def _makes(found: Plan, row: resources.Resource) -> bool:

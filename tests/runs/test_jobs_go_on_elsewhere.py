@@ -299,3 +299,22 @@ def test_the_same_run_again_follows_a_job_that_waits_for_lost_machines(
     ended = rehearsal.finish(again)
     assert ended.code == 0, ended.said
     assert [it["name"] for it in rehearsal.run("Jobs").document["jobs"]] == ["train-1"]
+
+
+@SLOW
+def test_a_move_that_did_not_end_is_no_yes_to_the_end_of_the_cluster(
+    standing: Rehearse, folder: Path
+) -> None:
+    gke = SPOT | {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", "INSTANCE_COUNT": "1"}
+    rehearsal = standing(gke, rate=RATE)
+    rehearsal.settings |= gke
+    started = _begin(rehearsal, folder, "--create")
+    rehearsal.stock({"zones": "*", "machines": 0})
+    for vm in _vms(rehearsal):
+        if "nodepool" in vm:
+            rehearsal.google("POST", f"compute/v1/{vm}/simulateMaintenanceEvent")
+    when(rehearsal, started, "None of 2 zones has all machines now: again in")
+    rehearsal.kill(started)
+    assert rehearsal.object("deployment.json")["searching"]
+    changed = rehearsal.run("Create", GKE_PODS_RANGE="10.64.0.0/16", CAPACITY_TIMEOUT="5m")
+    assert (changed.code, changed.problem["code"]) == (2, "approval-needed"), changed.said
