@@ -295,6 +295,23 @@ def test_a_job_names_the_one_before_it_or_how_it_failed_with_code_cause_and_mach
     assert found.ended == "1970-01-01T00:00:01.000Z"
 
 
+def test_a_job_whose_run_was_killed_before_it_had_a_place_can_be_cancelled() -> None:
+    folder = MemoryFolder({
+        JOB: ASKED,
+        INDEX: json.dumps({"jobs": [{"name": "first-1"}]}),
+    })  # fmt: skip
+    jobs = VmJobs(folder, Clock(), watching())
+    job = jobs.find("train-1")
+    assert job is not None
+    assert job.state is JobState.WAITING
+    for _ in range(2):
+        jobs.cancel(job)
+        assert json.loads(folder.files[INDEX])["jobs"] == [
+            {"name": "first-1", "cancelled": False},
+            {"name": "train-1", "cancelled": True},
+        ]
+
+
 def _of_ray(*jobs: tuple[object, object, object]) -> dict[str, str]:
     """What others run on Ray: name, state, and since when."""
     told = [dict(zip(("name", "state", "since"), job, strict=True)) for job in jobs]
