@@ -24,10 +24,12 @@ from provision.documents.job import JobState
 from provision.errors import (
     CapacityError,
     CheckError,
+    Interrupted,
     Problem,
     SettingsError,
     StateError,
     StillWaiting,
+    Unanswered,
 )
 from provision.files import COPY_FOLDER, commit
 from provision.kinds import connection, registry
@@ -203,6 +205,10 @@ def _elsewhere(context: Context, jobs: Jobs, one: Job, found: Stranded, *, own: 
         context.note(error.problems)
         context.console.progress(f"{one.name} waits on where it is")
         return False
+    except Unanswered as error:
+        # Its job goes on: with --destroy-after, both end as after any other signal.
+        back = f"aiinfra Logs {one.name} --follow to come back to it"
+        raise Interrupted(error.signum, error.problems[0].what, fix=back) from error
     except (CapacityError, StillWaiting) as error:
         again = f"run aiinfra Run --again {one.name} --create"
         error.problems = tuple(
