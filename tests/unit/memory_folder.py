@@ -65,7 +65,7 @@ class _Blob:
 
 def watching(deaf: str = "", stranded: Stranded | None = None) -> Any:
     """What is seen of the VMs of jobs: why they hear of none, and what of them is lost."""
-    return SimpleNamespace(deaf=lambda: deaf, stranded=lambda: stranded)
+    return SimpleNamespace(look=lambda: (deaf, stranded))
 
 
 class MemoryFolder(StateFolder):

@@ -105,6 +105,21 @@ def test_environments_that_no_process_uses_go_before_any_folder(home: Path) -> N
     assert len(went) == 5, went
 
 
+def test_a_folder_in_which_a_program_has_its_home_stays_whatever_is_said_of_its_job(
+    home: Path,
+) -> None:
+    job = [sys.executable, "-c", "print(1, flush=True); input()"]
+    with subprocess.Popen(
+        job, env={"HOME": f"{home}/old-1/.home"}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as running:
+        assert running.stdout
+        running.stdout.readline()
+        went = _made(home)
+        running.communicate()
+    assert [it.split()[3] for it in went] == ["done-1,", "failed-1,"]
+    assert (home / "old-1").is_dir()
+
+
 def test_what_the_user_of_a_job_may_not_remove_is_not_said_to_be_gone(home: Path) -> None:
     idle = _environment(home, "a", 3)
     idle.chmod(0o500)
