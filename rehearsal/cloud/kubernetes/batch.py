@@ -50,10 +50,7 @@ def is_over(job: Object) -> bool:
 
 
 def forget(world: World, kind: Kind, job: Object) -> bool:
-    """Delete what has ended and was to be kept for a while only; whether it was deleted.
-
-    Where nothing takes time, no time passes either, and so it is kept.
-    """
+    """Delete what was kept for a while after its end, if time passes at all; whether it was."""
     ttl = job["spec"].get("ttlSecondsAfterFinished")
     ended = job.get("_ended")
     if ttl is None or ended is None or not world.request.rate:
