@@ -323,7 +323,7 @@ def look_at_sets(world: World) -> None:
         if forget(world, kind, job_set):
             continue
         children = jobs.children(world, job_set)
-        if is_set_over(job_set):
+        if objects.holds(job_set, "Completed") or objects.holds(job_set, "Failed"):
             _clean(world, of_jobs, [it for it in children if not is_over(it)])
             continue
         current = [it for it in children if _is_current(job_set, it)]
@@ -338,11 +338,6 @@ def look_at_sets(world: World) -> None:
         else:
             _run_set(world, of_jobs, job_set, current)
         world.put(kind, job_set)
-
-
-def is_set_over(job_set: Object) -> bool:
-    """Whether a set has ended."""
-    return objects.holds(job_set, "Completed") or objects.holds(job_set, "Failed")
 
 
 def _is_current(job_set: Object, child: Object) -> bool:
