@@ -21,9 +21,8 @@ from provision.lifecycle import calendar, pricing
 from provision.report import Report
 from provision.settings.model import Settings
 from provision.time.clock import Clock
+from tests.unit.conftest import MANDATORY
 from tests.unit.memory_folder import MemoryFolder
-
-MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 
 
 @pytest.fixture

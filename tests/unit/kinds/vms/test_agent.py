@@ -19,7 +19,7 @@ from provision.screens import jobs as screen
 from provision.spec.job import JobSpec
 from provision.state.objects import Change
 from provision.time.clock import Clock
-from tests.unit.kinds.cases import having
+from tests.unit.kinds.cases import having, problem_of
 from tests.unit.memory_folder import MemoryFolder, watching
 
 
@@ -254,9 +254,7 @@ def test_a_job_that_asks_for_what_a_living_vm_does_not_know_is_refused(
     if not told:
         jobs._require_known(spec)
         return
-    with pytest.raises(SettingsError) as refused:
-        jobs._require_known(spec)
-    (problem,) = refused.value.problems
+    problem = problem_of(SettingsError, jobs._require_known, spec)
     assert problem.what == f"np-vm-a is of an older version, which may not know {told}"
     assert problem.fix.startswith("Create --replace-vms")
 
