@@ -275,11 +275,12 @@ class _Making(Generic[SpecT]):
         consent.describe_plan(self.context, self.cloud, self.kind, self.target.spec, found)
         if agreed is None or self.context.report.plan != agreed:
             consent.show_plan(self.context, older=len(older), is_again=is_again)
-            if not _goes_on(self.cloud, self.target.spec):
+            if not _goes_on(self.cloud, self.target.spec) or _loses_more(self.context, found):
                 consent.require_create(self.context, found, is_again=is_again)
         try:
             if found.is_empty:
                 return dataclasses.replace(found, is_newest=not older)
+            self.context.made.update(it.address for it in found.creations)
             self.desk.tool.apply()
         except ExistsError:
             raise
@@ -401,6 +402,19 @@ def _goes_on(cloud: Cloud, spec: ClusterSpec) -> bool:
     """Whether this is a search that goes on: what a move ends, it has made itself."""
     record = cloud.folder.record()
     return bool(spec.places) and record is not None and record.searching
+
+
+def _loses_more(context: Context, found: Plan) -> bool:
+    """Whether more would go than a search makes on its way: a GKE cluster with nodes, or old data.
+
+    Of a run that was killed at its end nobody knows that machines have worked with a share since.
+    """
+    has_nodes = any(it.machines for it in found.losses)
+    return any(
+        (it.data and it.address not in context.made)
+        or (has_nodes and it.noun == resources.CLUSTER.noun)
+        for it in found.losses
+    )
 
 
 def _makes(found: Plan, row: resources.Resource) -> bool:
