@@ -27,6 +27,13 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes else f"{int(seconds)} s"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things, such as "1 VM", "3 VMs" or "2 policies"."""
+    if number != 1:
+        noun = noun[:-1] + "ies" if re.search(r"[^aeiou]y$", noun) else noun + "s"
+    return f"{number:,} {noun}"
+
+
 def listed(names: Collection[str]) -> str:
     """Sorted names, separated by commas; only the first ones if there are many."""
     named = sorted(names)[:_NAMED]

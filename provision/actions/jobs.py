@@ -27,10 +27,9 @@ from provision.kinds import job_folder, registry
 from provision.lifecycle import consent, ownership, phases
 from provision.lifecycle.consent import Stake
 from provision.screens import jobs as screen
-from provision.screens import layout
 from provision.settings.choices import Action
 from provision.spec import job as naming
-from provision.words import duration
+from provision.words import counted, duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -209,7 +208,7 @@ def _agreed(context: Context, jobs: Jobs) -> list[Job]:
     if not names:
         context.console.result("No job of Run is under way")
     else:
-        does = f"end {layout.counted(len(names), 'job')}: {', '.join(names)}"
+        does = f"end {counted(len(names), 'job')}: {', '.join(names)}"
         consent.require(context, Stake.EVERY_JOB, does, "End them?", "no job was cancelled")
     return [find(context, jobs, name) for name in names]
 
@@ -441,7 +440,7 @@ def _await(context: Context, jobs: Jobs, name: str, loss: _Loss) -> Stranded | N
             runs = replace(job, why="") if job.state is JobState.RUNNING else job
             stage.news(f"{name}: {'it has begun' if has_failed else screen.words(runs)}")
             if job.attempt and is_new:
-                on = "" if job.tasks else f" on {layout.counted(len(job.machines), 'machine')}"
+                on = "" if job.tasks else f" on {counted(len(job.machines), 'machine')}"
                 fix = f"aiinfra Logs {name} --follow"
                 context.reached(Milestone.JOB_BEGAN, f"{name} has begun{on}", fix)
             if job.attempt or job.state.is_over:

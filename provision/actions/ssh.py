@@ -27,8 +27,8 @@ from provision.documents.job import JobState
 from provision.errors import ClusterError, SettingsError, StateError
 from provision.kinds import connection, registry
 from provision.lifecycle import ownership
-from provision.screens import layout
 from provision.spec import job as naming
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -257,7 +257,7 @@ def _configure(context: Context, cloud: Cloud, record: Record, vms: Mapping[str,
             fix=f"--config=~/.ssh/aiinfra-{record.name_prefix}",
         ) from error
     context.console.result(
-        f"{file} has {layout.counted(len(there), 'VM')}: put `Include {file}` at the top of"
+        f"{file} has {counted(len(there), 'VM')}: put `Include {file}` at the top of"
         f" ~/.ssh/config, then ssh {order[0]}"
     )
 

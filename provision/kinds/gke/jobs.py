@@ -21,6 +21,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from provision import words
 from provision.catalogue import names
 from provision.deployment.kind import Jobs, Needs, Stranded, WayIn
 from provision.documents import json_object
@@ -306,9 +307,13 @@ class GkeJobs(Jobs):
         if wanted > most:
             of = f" of {spec.machine}" if spec.machine else ""
             raise SettingsError(
-                f"The job wants {wanted} nodes, and can have {most}",
+                f"The job wants {words.counted(wanted, 'node')}, and can have {most}",
                 why=f"the largest pool{of}, {pool.name}, has at most {pool.max_nodes}"
-                + (f", and the queue has {facts.gpu_quota} GPUs" if facts.has_queue else "")
+                + (
+                    f", and the queue has {words.counted(facts.gpu_quota, 'GPU')}"
+                    if facts.has_queue
+                    else ""
+                )
                 + "; all begin together, so it would wait for ever",
                 fix=f"--nodes {most}" if most else "KUEUE_GPU_QUOTA, and Create",
                 setting="--nodes",

@@ -16,10 +16,10 @@ from provision.kinds import variables
 from provision.kinds.gke.kubernetes import fabric_pods, facts, jobs, kueue, manifests, stages
 from provision.kinds.gke.kubernetes.objects import to_yaml
 from provision.screens import amounts
-from provision.screens.layout import counted
 from provision.spec import outbound
 from provision.spec.topology import gpu_words
 from provision.terraform.plan import UNKNOWN
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -361,7 +361,7 @@ def ask(  # noqa: PLR0913 - a task, and how it is waited for
         while True:
             answers |= dict(_answers(folder, number, answers))
             over = sum(it.is_over for it in answers.values())
-            said = f"{over} of {len(answers)} VMs have answered"
+            said = f"{over} of {words.counted(len(answers), 'VM')} have answered"
             stage.news(f"{before}: {said}" if before else said)
             silent = sum(it.state == _SILENT for it in answers.values())
             given_up = silent if deadline.passed > _BEGIN else 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
 
-from aiinfra_vm import job_course, jobs
+from aiinfra_vm import counted, job_course, jobs
 from aiinfra_vm.jobs import Course, Failure, Node, State
 from aiinfra_vm.slurm_queue import SHORTEST, SIGNALLED
 
@@ -347,7 +347,8 @@ class _Tasks:
                 key=lambda it: self._told[it.rank].at if it.rank in self._told else now,
             )
             what = (
-                f"attempt {course.attempt}: {len(failures)} of {len(self._indices)} tasks failed,"
+                f"attempt {course.attempt}: {len(failures)} of"
+                f" {counted(len(self._indices), 'task')} failed,"
                 f" first {job_course.words(first).replace('rank', 'task', 1)}"
             )
             return job_course.failed(course, self._spec, first, what, now)
@@ -355,8 +356,8 @@ class _Tasks:
         is_off = any(it.state == "CANCELLED" and not it.nodes for it in self.entries)
         if self.open and not is_off:
             what = (
-                f"{len(self.open)} tasks did not begin (their VM was not fit, or Slurm has lost"
-                " them with its head): they are begun again"
+                f"{counted(len(self.open), 'task')} did not begin (their VM was not fit, or Slurm"
+                " has lost them with its head): they are begun again"
             )
             return job_course.event(job_course.to(course, State.WAITING, now), what)
         if self.open:
