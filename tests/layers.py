@@ -6,7 +6,6 @@
 import argparse
 import enum
 import functools
-import itertools
 import json
 import math
 import os
@@ -43,6 +42,10 @@ class Part(enum.StrEnum):
     ALL = "all"
 
 
+_PER_PROCESSOR: Final = {Part.QUICK: 1.5, Part.REST: 2.5, Part.ALL: 2}
+"""How many tests a processor takes at a time: what is slow waits more, for sockets and clocks."""
+
+
 @dataclass(frozen=True)
 class Layer:
     """A folder of tests."""
@@ -54,8 +57,6 @@ class Layer:
     # whether `make test` has but the first row of a test with several, unless rows are marked as
     # slow by hand
     one_row: bool = False
-    # how many tests a processor takes at a time, as each also waits: for a socket, for a clock
-    per_processor: float = 1.5
     # tests of other layers that it runs again, in its own way; () for those of its folder
     again: tuple[str, ...] = ()
 
@@ -84,7 +85,6 @@ LAYERS: Final = (
         "the real start-up script in namespaces and on real Debians, Ray and torchrun on three VMs",
         needs="Linux; root on Debian or Ubuntu, whose apt-get fetches Debian's systems; cc",
         spread=Spread.FILES,
-        per_processor=2,
     ),
     Layer(
         "browser",
@@ -181,11 +181,10 @@ def commands(
         Part.ALL: [],
     }[part]
     found = []
-    loads = sorted({it.per_processor for it in wanted})
-    for spread, load in itertools.product(Spread, loads):
-        alike = [it for it in wanted if (it.spread, it.per_processor) == (spread, load)]
+    for spread in Spread:
+        alike = [it for it in wanted if it.spread is spread]
         folders = [f"tests/{it.name}" for it in alike if not it.again]
-        processes = ["-n", str(math.ceil(workers * load)), "--dist", spread.value]
+        processes = ["-n", str(math.ceil(workers * _PER_PROCESSOR[part])), "--dist", spread.value]
         if spread is Spread.FILES:
             processes.append("--no-loadscope-reorder")
         spreading = [] if spread is Spread.NONE else processes

@@ -12,16 +12,14 @@ from tests.startup.group import Group, Site
 from tests.startup.metadata_server import MetadataServer
 from tests.startup.sandbox import VM
 
-# They take longest, so they begin first: what begins last is waited for with idle processors.
-_FIRST = (
-    "test_ray.py", "test_ray_jobs.py", "test_slurm_on_debian.py", "test_ray_on_debian.py",
-    "test_debian.py",
-)  # fmt: skip
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest files, which xdist hands out in this order."""
-    items.sort(key=lambda it: _FIRST.index(it.path.name) if it.path.name in _FIRST else len(_FIRST))
+    """Begin with what may take longest, which xdist hands out in this order.
+
+    What begins last is waited for with idle processors.
+    """
+    limits = {it: it.get_closest_marker("timeout") for it in items}
+    items.sort(key=lambda it: -limit.args[0] if (limit := limits[it]) else 0)
 
 
 @pytest.fixture

@@ -1,10 +1,13 @@
 """Attempts at the user's command: when the next one is due, and what a later boot makes of them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from aiinfra_vm import attempts
 from aiinfra_vm.attempts import History, Restart, State
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 def _after(*codes: int, lasting: float = 1.0) -> History:
@@ -18,10 +21,24 @@ def _after(*codes: int, lasting: float = 1.0) -> History:
 
 def test_pauses_double_up_to_five_minutes_and_begin_anew_after_an_attempt_that_lasted() -> None:
     assert [_after(*[1] * failures).pause for failures in (1, 2, 3, 5, 6, 7, 5000)] == [
-        10, 20, 40, 160, 300, 300, 300,
+        10, 20, 40, 160, 320, 320, 320,
     ]  # fmt: skip
     assert _after(1, 1, 1, lasting=3600).pause == 10
     assert _after(1, 1, 1, lasting=3600).failures == 1
+
+
+@given(ends=st.lists(st.integers(10**9, 10**9 + 300), min_size=2), quick=st.integers(1, 9))
+def test_vms_whose_attempts_ended_at_different_times_begin_the_next_at_whole_pauses(
+    ends: list[int], quick: int
+) -> None:
+    vms = [replace(_after(1), began=end - 30, ended=end, quick=quick) for end in ends]
+    pause = vms[0].pause
+    for vm in vms:
+        assert 0.5 * pause <= vm.due - vm.ended <= 1.5 * pause
+        assert vm.due % pause == 0
+    # Whoever failed less often begins at each of those moments, too.
+    for sooner in range(1, quick):
+        assert pause % replace(vms[0], quick=sooner).pause == 0
 
 
 def test_a_success_that_ends_soon_is_begun_again_with_pauses_that_grow_too() -> None:

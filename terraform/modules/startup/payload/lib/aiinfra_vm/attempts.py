@@ -6,6 +6,7 @@ import contextlib
 import enum
 import errno
 import json
+import math
 import os
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _FIRST_PAUSE = 10.0  # seconds
-_LONGEST_PAUSE = 300.0  # seconds
+_DOUBLED = 5  # times at most: 320 s
 _ROOM = 4096  # bytes of the file: a block of a disk
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _QUICK = 600.0  # seconds: an attempt that ends before was no start of anything
@@ -54,9 +55,19 @@ class History:
 
     @property
     def pause(self) -> float:
-        """Seconds between this attempt and the next: each quick end doubles them, up to 300."""
-        # The exponent has a limit, as the number of attempts has none.
-        return min(_FIRST_PAUSE * 2.0 ** min(max(self.quick - 1, 0), 10), _LONGEST_PAUSE)
+        """Seconds between this attempt and the next, about: each quick end doubles them."""
+        return _FIRST_PAUSE * 2.0 ** min(max(self.quick - 1, 0), _DOUBLED)
+
+    @property
+    def due(self) -> float:
+        """When the next attempt begins (Unix epoch): at a whole number of pauses.
+
+        It is half a pause away, or more. So the VMs of a group, whose attempts ended at different
+        times, begin together: a program that waits for its peers for less than a pause would never
+        meet them else.
+        """
+        over = max(self.began, self.ended)
+        return self.pause * math.ceil(over / self.pause + 0.5)
 
     def begun(self, boot: str, now: float) -> History:
         """A new attempt begins; a boot begins without failures."""

@@ -64,9 +64,8 @@ def pause() -> None:
     """Wait until the next attempt is due; at the first of a boot, that is at once."""
     history = attempts.load(_KEPT)
     if history.boot == _boot():
-        left = max(history.began, history.ended) + history.pause - time.time()
         # A clock that was set back makes no pause longer.
-        time.sleep(min(max(0.0, left), history.pause))
+        time.sleep(min(max(0.0, history.due - time.time()), 1.5 * history.pause))
 
 
 def run() -> int:
@@ -140,7 +139,8 @@ def _finish(history: History, restart: Restart, why: str = "") -> int:
     again = history.goes_on(restart)
     words = _ending(history) + (f" ({why})" if why else "")
     if again:
-        words += f", attempt {history.attempt}; begun again after {history.pause:g} seconds"
+        pause = round(history.due - history.ended, 2)
+        words += f", attempt {history.attempt}; begun again after {pause:g} seconds"
     output.mark(f"{words}, at {report.now()}")
     said = report.tail(output.last())
     detail = f"{said}\n{words}" if said else words
