@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _ENDING = 30.0  # seconds that a job may stay in Slurm's queue when all of it has ended
 _OURS = f"{SHORTEST}:00"
+_STEP = 5  # percent of the use of its GPUs that are told: each task reads what is told of all
 _UNABLE = ("FAILED", "TIMEOUT", "OUT_OF_MEMORY", "DEADLINE", "COMPLETED")
 _COUNTS = ("waiting", "running", "succeeded", "failed", "cancelled")
 NEW = "Slurm has not looked at it yet"
@@ -270,7 +271,8 @@ def _begun(course: Course, tasks: _Tasks, now: float, *, cancelled: bool) -> Tur
     if course.state is State.WAITING:
         began = now if course.began is None else course.began
         course = job_course.to(course, State.RUNNING, now)
-        course = course._replace(attempt=tasks.attempt, began=began, failure=None)
+        course = course._replace(attempt=tasks.attempt, began=began, failure=None, gpu_use=None)
+    course = job_course.measured(course, tasks.running, _STEP)
     waiting = tuple(it.number for it in tasks.live.values() if it.is_pending)
     if course.state is State.RUNNING and cancelled:
         course = job_course.to(course, State.STOPPING, now, "it was cancelled")
@@ -336,6 +338,12 @@ class _Tasks:
             else ids.get(told.instance_id if told else "", "")
         )
         return Node(index, name, told.instance_id if told else "0", "")
+
+    @property
+    def running(self) -> list[Report]:
+        """What those say that run."""
+        told = (self._told.get(it) for it in self.live)
+        return [it for it in told if it and it.attempt == self.attempt and not it.is_over]
 
     def through(self, now: float, course: Course | None = None) -> Course:
         """What follows when nothing of the attempt waits or runs."""
