@@ -438,7 +438,9 @@ def _await(context: Context, jobs: Jobs, name: str, loss: _Loss) -> Stranded | N
             has_failed = job.attempt and job.state is JobState.FAILED
             # How it ended is told once what it said is; what it still lacks is no end of the wait.
             runs = replace(job, why="") if job.state is JobState.RUNNING else job
-            stage.news(f"{name}: {'it has begun' if has_failed else screen.words(runs)}")
+            # Of what is over no news says that it goes on.
+            tell = stage.counts if job.state.is_over else stage.news
+            tell(f"{name}: {'it has begun' if has_failed else screen.words(runs)}")
             if job.attempt and is_new:
                 on = "" if job.tasks else f" on {counted(len(job.machines), 'machine')}"
                 fix = f"aiinfra Logs {name} --follow"
@@ -503,7 +505,7 @@ def _hear(context: Context, jobs: Jobs, name: str, loss: _Loss, heard: _Heard) -
             words = screen.words(replace(job, why="") if is_told else job)
             # Of a thousand tasks the end of each is none.
             news = f"{job.state} {job.tasks.failed}" if job.tasks else words
-            if news != said:
+            if news != said and not job.state.is_over:
                 said = news
                 stage.news(f"{name}: {words}")
             _read(jobs, job, readers)
