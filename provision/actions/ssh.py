@@ -125,12 +125,13 @@ def _into(context: Context, cloud: Cloud, record: Record, wanted: str) -> None:
     rank = jobs_action.rank_of(context, job, "ssh_rank")
     way = jobs.way_in(job, rank)
     if job.state not in _RUNS:
+        its = f" --rank {rank}" * (rank != job.ranks[0])
+        left = f"where {way.folder} is its folder; aiinfra Fetch {name}{its} for what it wrote"
         raise SettingsError(
             f"{name} does not run: it is {'over: ' * job.state.is_over}{job.state}",
             code=Code.INVALID_COMMAND_LINE,
             why=job.why,
-            fix=f"aiinfra Ssh {way.where} for a shell on its VM, where {way.folder} is its folder;"
-            f" aiinfra Fetch {name}{f' --rank {rank}' * (rank != job.ranks[0])} for what it wrote",
+            fix=f"aiinfra Ssh {way.where} for a shell on its VM{'' if way.lost else f', {left}'}",
         )
     command = list(way.opens)
     if port and way.before:
