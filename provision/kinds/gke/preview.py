@@ -152,8 +152,10 @@ def needs(
     pool, nodes = room.pool, room.machines
     parts = estimate.of_machines(made, coming, listed) if made and listed and coming else ()
     price = amounts.of_parts(parts) if coming else "there already, at no more cost"
+    # Parts are put on nodes that are there wherever there is room.
+    most = nodes if coming else min(room.pods, pool.max_nodes)
     facts = [
-        f"{counted(nodes, 'node')} of {pool.name}",
+        f"{f'{nodes} to ' * (most > nodes)}{counted(max(nodes, most), 'node')} of {pool.name}",
         f"{room.pods * room.gpus} x {gpu_words(pool.accelerator)}",
         f"for {room.slots} of its {spec.array.tasks} tasks at a time" if spec.array else "",
         f"{coming} of them new" if 0 < coming < nodes else "",

@@ -128,8 +128,10 @@ HEAD, WORKER = ({"labels": {"ray.io/node-type": it}} for it in ("head", "worker"
 def test_a_pod_that_runs_is_reached_by_kubectl(found: list[Any], *, ray: bool, pod: str) -> None:
     ours, rank = _on_gke(*found, ray=ray), int(not ray)
     if not pod:
-        with pytest.raises(ProvisionError, match="does not run: the job is running"):
-            GkeJobs.way_in(ours, _job(), rank)
+        for state, told in ((JobState.RUNNING, "running"), (JobState.FAILED, "over: failed")):
+            with pytest.raises(ProvisionError, match=f"does not run: the job is {told}") as gone:
+                GkeJobs.way_in(ours, _job(state=state), rank)
+            assert "aiinfra Logs a-1" in gone.value.problems[0].fix
         return
     way = GkeJobs.way_in(ours, _job(), rank)
     assert (way.where, way.folder) == (pod, "/run/aiinfra-job/folder")
