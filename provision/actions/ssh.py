@@ -86,7 +86,7 @@ def ssh(context: Context) -> None:
         raise SettingsError(
             f"There is no VM {wanted}",
             code=Code.INVALID_COMMAND_LINE,
-            why=f"there are {words.listed(list(vms))}",
+            why=f"the cluster has {words.listed(list(vms))}",
             fix="write the name of one, or its rank, behind Ssh; or the name of a job that runs",
         )
     if "ssh_rank" in context.settings.model_fields_set:

@@ -439,7 +439,7 @@ def require_offered(spec: JobSpec, *, queues: Sequence[str], ray: bool) -> None:
     if spec.queue and spec.queue not in queues:
         raise SettingsError(
             f"The cluster has no queue {spec.queue}",
-            why=f"there are {', '.join(queues)}",
+            why=f"it has {', '.join(queues)}",
             fix="name one of them, or add it to KUEUE_QUEUES and Create",
             setting="--queue",
         )
