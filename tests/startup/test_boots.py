@@ -104,7 +104,7 @@ def test_a_vm_with_everything_is_set_up_and_a_second_boot_repeats_nothing_that_i
     assert vm.read("etc/systemd/system/aiinfra-ray.service")
     assert "RAY_AUTH_MODE=token" in vm.read("etc/profile.d/aiinfra-ray.sh")
     made = vm.calls("useradd")
-    assert all("--system" in call for call in made)
+    assert all("--system" in call and "--expiredate 1970" in call for call in made)
     assert [call.rpartition(" ")[2] for call in made] == ["aiinfra-job", "aiinfra-ray"]
     assert vm.read("etc/systemd/system/aiinfra-agent.service")
     assert vm.read("etc/profile.d/aiinfra.sh")

@@ -166,6 +166,12 @@ def test_nobody_is_not_followed_and_a_head_of_an_earlier_version_is() -> None:
         assert node.followed == followed
 
 
+def test_a_head_whose_vm_ends_some_day_tells_whoever_sends_a_job_without_a_limit() -> None:
+    for ends, first in ((True, "local ends = true\n"), (False, "local ends = false\n")):
+        files = slurm_conf.files("train", "g2", "a(10.0.0.2)", A3, ends=ends)
+        assert files["etc/slurm/job_submit.lua"].text.startswith(first)
+
+
 def test_files_are_written_only_where_they_are_others(tmp_path: Path) -> None:
     for folder in ("etc/slurm", "etc/default"):
         (tmp_path / folder).mkdir(parents=True)
@@ -355,9 +361,10 @@ def test_who_follows_takes_the_heads_key_in_place_of_an_old_one(group: Group) ->
     assert old.own() == b"new"
 
 
-def test_the_port_of_the_key_is_roots_and_none_that_others_take_as_their_own() -> None:
+@pytest.mark.parametrize("name", ["key", "slurmctld", "slurmd"])
+def test_the_ports_of_daemons_are_roots_and_none_that_others_take_as_their_own(name: str) -> None:
     # The kernel's NFS client begins at 665 (min_resvport), bindresvport(3) of glibc at 600.
-    assert 512 <= slurm_conf.ports()["key"] < 600
+    assert 512 <= slurm_conf.ports()[name] < 600
 
 
 def test_nobody_follows_a_vm_that_is_no_head_whatever_a_lease_says(group: Group) -> None:

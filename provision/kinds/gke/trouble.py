@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 from provision import words
 from provision.codes import Code
 from provision.documents import gke_status
-from provision.documents.gke_status import JobState, RequestState
-from provision.documents.status import About, End, EndedBy, PoolMode, Trouble, Waiting
+from provision.documents.gke_status import JobState, NodeRequest, RequestState, Workload
+from provision.documents.status import About, End, EndedBy, PoolMode, PoolNow, Trouble, Waiting
 from provision.errors import Problem
 from provision.google import refusals
-from provision.google.api import GoogleApiError
+from provision.google.api import GoogleApi, GoogleApiError
 from provision.kinds import machines, status
 from provision.kinds.gke import control_plane
 from provision.kinds.gke.control_plane import State
@@ -28,9 +28,6 @@ from provision.words import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from provision.documents.gke_status import NodeRequest, Workload
-    from provision.documents.status import PoolNow
-    from provision.google.api import GoogleApi
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.nodes import Node, Nodes
     from provision.kinds.gke.kubernetes.status import Status
@@ -86,14 +83,7 @@ def found(case: Case) -> Iterator[Trouble]:
     for one in case.lost:
         yield status.trouble(one, About.CLUSTER)
     yield from _nodes(case)
-    for fault in case.told.faults:
-        yield Trouble(
-            about=About.CLUSTER,
-            what=fault.what,
-            why=(fault.why,) if fault.why else (),
-            fix=fault.fix,
-            by_itself=fault.by_itself,
-        )
+    yield from case.told.faults
     given_up = [work for work in case.told.workloads if work.state is JobState.GIVEN_UP]
     for (_, message, advice), jobs in alike(given_up, _words).items():
         yield Trouble(
@@ -313,8 +303,8 @@ def all_ends(facts: ClusterFacts | None, nodes: Sequence[Nodes], clock: Clock) -
                 + (", or when its job says" if pool.queued else ""),
             )
         elif there is not None:
-            free += there.count
-    free += sum(one.count for one in others.values())
+            free += len(there.each)
+    free += sum(len(one.each) for one in others.values())
     if free:
         yield status.never_ends(free, "node")
     for one in nodes:
@@ -329,11 +319,13 @@ def remaining(pool: GpuPool | None, nodes: Nodes | None, clock: Clock) -> tuple[
     """
     if pool is None or nodes is None:
         return None
-    if nodes.ends:
-        return status.until(nodes.ends[0], clock), status.until(nodes.ends[-1], clock)
-    if pool.queued or not (pool.max_run_seconds and nodes.created):
+    # All timestamps end with Z, so they sort as text.
+    if ends := sorted(node.ends for node in nodes.each if node.ends):
+        return status.until(ends[0], clock), status.until(ends[-1], clock)
+    created = [node.created for node in nodes.each if node.created]
+    if pool.queued or not (pool.max_run_seconds and created):
         return None
-    run, ages = pool.max_run_seconds, [status.age(it(nodes.created), clock) for it in (min, max)]
+    run, ages = pool.max_run_seconds, [status.age(it(created), clock) for it in (min, max)]
     first, last = (max(0, int(run - it)) for it in ages)
     return first, last
 
@@ -447,12 +439,12 @@ def troubles(
     them = [node for node in pool.each if node.unready]
     if them:
         repairs = (document.get("management") or {}).get("autoRepair")
-        commands = [] if repairs else _commands(them, document, mode)
+        commands = [] if repairs else [*_commands(them, document, mode)]
         yield Trouble(
             about=About.POOL,
             what=f"{_named(them, pool.pool)} not ready",
             **who(them),
-            why=pool.unready,
+            why=tuple(node.unready for node in them),
             fix="\n".join(["if it stays so, have its VM replaced:", *commands] if commands else ()),
             by_itself=True,
         )
@@ -506,7 +498,7 @@ def _replace(them: Sequence[Node], document: Mapping[str, Any], mode: PoolMode |
 
 def _commands(
     them: Sequence[Node], document: Mapping[str, Any], mode: PoolMode | None
-) -> list[str]:
+) -> Iterator[str]:
     """What has the VMs of nodes replaced, through the groups of their pool.
 
     A node that kubectl deletes may leave its VM behind, which is billed. In a pool of a fixed size
@@ -515,13 +507,11 @@ def _commands(
     """
     scales = (document.get("autoscaling") or {}).get("enabled")
     verb = "delete-instances" if scales or mode in _FLEX else "recreate-instances"
-    found = []
     for url in document.get("instanceGroupUrls") or []:
         project, _, zone, _, group = url.partition("/projects/")[2].split("/")
         names = [node.name for node in them if node.zone == zone][:_IN_COMMAND]
         if names:
-            found.append(
+            yield (
                 f"gcloud compute instance-groups managed {verb} {group}"
                 f" --zone {zone} --project {project} --instances={','.join(names)}"
             )
-    return found

@@ -222,9 +222,10 @@ release_updates() {
 
 # make_user NAME NUMBER HOME: who a program of users runs as. Of the same number on every VM, as
 # shares know users by number: one that neither useradd nor adduser gives to others for a long time.
+# Expired, so that cron, at and systemd begin nothing in its name when its program is over.
 make_user() {
   local make=(useradd --system --user-group --no-create-home --shell /usr/sbin/nologin
-    --home-dir "$3")
+    --expiredate 1970-01-02 --home-dir "$3")
   id "$1" >/dev/null 2>&1 && return
   "${make[@]}" --uid "$2" "$1" || "${make[@]}" "$1"
 }

@@ -71,6 +71,34 @@ def test_a_vm_is_told_once_however_many_partitions_have_it() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("told", "drains"),
+    [
+        ("idle|none\n", True),
+        ("down*|Not responding\n", True),
+        ("drained|aiinfra: 7 GPUs instead of 8\n", True),
+        ("drained|ana: a new fan\n", False),
+        ("draining*|ana: a new fan\n", False),
+    ],
+)
+def test_whom_a_person_has_drained_is_drained_for_no_other_reason(
+    told: str,
+    drains: bool,  # noqa: FBT001 - a case
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def said(*command: str) -> str:
+        asked.append(command)
+        return told
+
+    monkeypatch.setattr(slurm_queue, "_said", said)
+
+    slurm_queue.drain("vm-1", "aiinfra: Google takes this VM back (preemption)")
+
+    assert ("scontrol" in [it[0] for it in asked]) is drains
+
+
 def test_a_whole_vm_is_had_alone_and_a_part_of_one_is_not() -> None:
     whole = Request("train-1", 2, "aiinfra-job-07", 3, None, 8, None)
     options = slurm_queue.options(whole)

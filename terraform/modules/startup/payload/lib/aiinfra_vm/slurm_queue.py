@@ -12,12 +12,16 @@ import subprocess
 import time
 from typing import Iterable, Iterator, NamedTuple, Sequence
 
-from aiinfra_vm import programs
+from aiinfra_vm import programs, slurm_conf
 
 USERS = 64
 """How many users there are for the jobs of Run: no two that are in the queue have the same one."""
-COMMENT = re.compile(r"aiinfra:([a-z][-a-z0-9]{0,62}):([1-9][0-9]{0,5})")
-"""What Slurm is told of a job of Run: its name, and the attempt. No other has such a comment."""
+COMMENT = re.compile(r"aiinfra:([a-z][-a-z0-9]{0,62}):([1-9][0-9]{0,6})")
+"""What Slurm is told of a job of Run: its name, and the attempt. No other has such a comment.
+
+The attempt may be one above all that any program on a VM can claim (`jobs.course`): one that is in
+the queue and not found there is sent again and again.
+"""
 _END = "\x1f"
 _FIELDS = (
     "JobID", "ArrayJobID", "ArrayTaskID", "UserName", "State", "NodeList", "NumNodes",
@@ -244,12 +248,16 @@ def lengthen(number: str) -> None:
 
 
 def drain(node: str, why: str) -> None:
-    """Have nothing new begin on a VM.
+    """Have nothing new begin on a VM; of one that is drained already, another's reason stays.
 
     Raises:
         OSError: Slurm does not answer, or refuses.
     """
-    _said("scontrol", "update", f"nodename={node}", "state=drain", f"reason={why}")
+    # Where it were ours, the VM would be back when it joins again, against a person's word.
+    asked = ("sinfo", "--noheader", f"--nodes={node}", "--format=%T|%E")
+    state, _, reason = _said(*asked).partition("|")
+    if "drain" not in state or reason.startswith(slurm_conf.OURS):
+        _said("scontrol", "update", f"nodename={node}", "state=drain", f"reason={why}")
 
 
 def reserve(node: str, begins: float) -> None:
