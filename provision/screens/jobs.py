@@ -29,6 +29,8 @@ _LOOKS: Final[Mapping[JobState, Look]] = {
 
 _SHORT: Final = 32
 """Characters of a command in the list of all jobs."""
+_MEASURED: Final = 600
+"""Seconds of which VMs tell how busy GPUs were."""
 
 
 def lines(jobs: Sequence[Job]) -> list[Line]:
@@ -48,6 +50,7 @@ def lines(jobs: Sequence[Job]) -> list[Line]:
 def whole(job: Job) -> list[Line]:
     """All about one job."""
     rows = [Line(f"{job.name}  {state(job)}", _look(job))]
+    time = "its last ten minutes" if (job.ran or 0) >= _MEASURED else "its time so far"
     facts = {
         "": words(job),
         "command": _command(job),
@@ -62,7 +65,7 @@ def whole(job: Job) -> list[Line]:
         "on": ", ".join(job.machines),
         "tasks": _tasks(job),
         "spent": spent(job),
-        "GPUs": "" if job.gpu_use is None else f"had work for {job.gpu_use}% of ten minutes",
+        "GPUs": "" if job.gpu_use is None else f"had work for {job.gpu_use}% of {time}",
         "fetch": job.fetch,
     }
     rows += [Line(f"  {name.ljust(layout.LABEL)}{text}") for name, text in facts.items() if text]
@@ -164,7 +167,8 @@ def _words(job: Job) -> str:
         case JobState.WAITING:
             return job.why or "it waits"
         case JobState.PREPARING:
-            ready = f"{machines} get ready{again}" if job.machines else ""
+            get = "gets" if len(job.machines) == 1 else "get"
+            ready = f"{machines} {get} ready{again}" if job.machines else ""
             return "; ".join(filter(None, [ready, job.why])) or "it gets ready"
         case JobState.RUNNING:
             # Of what others run it is not known where.
