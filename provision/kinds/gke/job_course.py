@@ -1,4 +1,4 @@
-"""Which jobs there are on a GKE cluster, and how far each is: by its object, the queue, its pods.
+"""How far a job on a GKE cluster is: by its object, the queue, and its pods.
 
     jobs/cancelled/NAME              somebody cancelled it
     pods/jobs/NAME/began.json        when its program first began, and why nothing runs
@@ -90,20 +90,6 @@ class Courses(JobFolder, Jobs):
         self._failures: dict[tuple[str, int], JobFailure | None] = {}
         # What nodes of a machine type are lost, and until when that is good enough.
         self._lost: dict[str, tuple[float, Stranded | None]] = {}
-
-    def names(self) -> Sequence[str]:
-        """The names of all jobs, the newest last; first those that others have submitted."""
-        return [*(it.name for it in self._others()), *self.ours()]
-
-    def unfinished(self, *, every: bool = False) -> Sequence[str]:
-        """The names of those of Run that are not over."""
-        known = self.ours()
-        if not known:
-            return ()
-        going = (it for it in self._things() if run_jobs.SHAPES[it["kind"]].end(it) is None)
-        alive = {it["metadata"]["name"] for it in going}
-        mine = [it for it in known if it in alive]
-        return [it for it in mine if every or not self.ends_cluster(it)]
 
     def find(self, name: str) -> Job | None:
         """How far a job is, by its object, the queue, and what its pods have kept."""
@@ -334,16 +320,6 @@ class Courses(JobFolder, Jobs):
         )
         is_ours = found is not None and OURS.items() <= labels(found).items()
         return found if is_ours else None
-
-    def _things(self) -> list[Object]:
-        return self._ask(
-            lambda: [
-                thing
-                for it in run_jobs.SHAPES.values()
-                for thing in self._cluster.all(it.api, it.kind, kueue.NAMESPACE)
-            ],
-            "list the jobs",
-        )
 
     def _pods(self, name: str, shape: Shape, attempt: int | None = None) -> list[Object]:
         """The pods of a job, by their ranks; of one attempt alone if it is given."""

@@ -1,6 +1,6 @@
 """Jobs on a GKE cluster: each is a JobSet, a RayJob or a Job of tasks, whose pods keep its log.
 
-Here one is made, its pods are entered, and it is deleted; how far each is: `job_course`.
+Here they are listed, made, entered and deleted; how far each is: `job_course`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from provision.kinds.gke.kubernetes.client import KubernetesError
 from provision.lifecycle import pricing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from provision.deployment.kind import Needs, WayIn
     from provision.documents.job import Job
     from provision.files.archive import Archive
+    from provision.kinds.gke.kubernetes.objects import Object
     from provision.spec.job import JobSpec
     from provision.spec.pools import Pool
 
@@ -77,6 +78,20 @@ class GkeJobs(Courses):
                 raise
         return name
 
+    def names(self) -> Sequence[str]:
+        """The names of all jobs, the newest last; first those that others have submitted."""
+        return [*(it.name for it in self._others()), *self.ours()]
+
+    def unfinished(self, *, every: bool = False) -> Sequence[str]:
+        """The names of those of Run that are not over."""
+        known = self.ours()
+        if not known:
+            return ()
+        going = (it for it in self._things() if run_jobs.SHAPES[it["kind"]].end(it) is None)
+        alive = {it["metadata"]["name"] for it in going}
+        mine = [it for it in known if it in alive]
+        return [it for it in mine if every or not self.ends_cluster(it)]
+
     def inside(self, job: Job) -> str:
         """In each of its pods."""
         shape = shape_of(self.asked(job.name) or {})
@@ -110,6 +125,16 @@ class GkeJobs(Courses):
         self._ask(
             lambda: self._cluster.delete(shape.api, shape.kind, job.name, kueue.NAMESPACE),
             f"cancel {job.name}",
+        )
+
+    def _things(self) -> list[Object]:
+        return self._ask(
+            lambda: [
+                thing
+                for it in run_jobs.SHAPES.values()
+                for thing in self._cluster.all(it.api, it.kind, kueue.NAMESPACE)
+            ],
+            "list the jobs",
         )
 
     @functools.cached_property

@@ -218,34 +218,26 @@ def refused(
     api: GoogleApi, record: Record, document: Mapping[str, Any], pools: Sequence[PoolNow]
 ) -> dict[str, list[Problem]]:
     """Name of a pool that lacks nodes -> what Google refuses."""
-    pools_there = control_plane.node_pools(document)
-    return {
-        pool.name: [
-            problem
-            for url in pools_there.get(pool.name, {}).get("instanceGroupUrls", [])
-            for problem in _refused_group(api, record, pool, url)
-        ]
-        for pool in pools
-        if missing(pool)
-    }
-
-
-def _refused_group(api: GoogleApi, record: Record, pool: PoolNow, url: str) -> list[Problem]:
-    """What the group of a pool is refused; nothing if these credentials may not read it."""
-    zone, name = _place(url)
-    group = Group(
-        project=record.project_id,
-        zone=zone,
-        name=name,
-        size=(pool.there or 0) + missing(pool),
-        machine_type=pool.machine_type,
-        pool=pool.name,
-    )
-    try:
-        members = api.managed_instances(group.project, zone, name)
-    except GoogleApiError:
-        return []
-    return machines.explain_standing(group, refusals.of_instances(members), _run(members), api)
+    found: dict[str, list[Problem]] = {pool.name: [] for pool in pools if missing(pool)}
+    there = control_plane.node_pools(document)
+    for pool in filter(missing, pools):
+        for url in there.get(pool.name, {}).get("instanceGroupUrls", []):
+            zone, name = _place(url)
+            group = Group(
+                project=record.project_id,
+                zone=zone,
+                name=name,
+                size=(pool.there or 0) + missing(pool),
+                machine_type=pool.machine_type,
+                pool=pool.name,
+            )
+            try:
+                members = api.managed_instances(group.project, zone, name)
+            except GoogleApiError:
+                continue  # these credentials may not read it
+            errors = refusals.of_instances(members)
+            found[pool.name] += machines.explain_standing(group, errors, _run(members), api)
+    return found
 
 
 def running(api: GoogleApi, record: Record, document: Mapping[str, Any]) -> dict[str, int | None]:
