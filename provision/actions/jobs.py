@@ -435,13 +435,15 @@ def _await(context: Context, jobs: Jobs, name: str, loss: _Loss) -> Stranded | N
     with context.progress.stage(StageName.JOB, OnInterrupt.JOB_GOES_ON) as stage:
         while True:
             job = find(context, jobs, name)
-            has_failed = job.attempt and job.state is JobState.FAILED
+            has_failed = bool(job.attempt) and job.state is JobState.FAILED
+            was_refused = has_failed and job.began is None
+            first = "it could not begin" if was_refused else "it has begun"
             # How it ended is told once what it said is; what it still lacks is no end of the wait.
             runs = replace(job, why="") if job.state is JobState.RUNNING else job
             # Of what is over no news says that it goes on.
             tell = stage.counts if job.state.is_over else stage.news
-            tell(f"{name}: {'it has begun' if has_failed else screen.words(runs)}")
-            if job.attempt and is_new:
+            tell(f"{name}: {first if has_failed else screen.words(runs)}")
+            if job.attempt and is_new and not was_refused:
                 on = "" if job.tasks else f" on {counted(len(job.machines), 'machine')}"
                 fix = f"aiinfra Logs {name} --follow"
                 context.reached(Milestone.JOB_BEGAN, f"{name} has begun{on}", fix)
