@@ -12,7 +12,7 @@ BLOCKING = ["way-out", "mounts", "files", "gpu", "ray", "slurm", "command"]
 FILES = {"object": "f/files/x.tar.gz", "sha256": "0" * 64, "destination": "/srv"}
 RAY = {"version": "2.60.0"}
 SLURM = {"slurm": {"partition": "g2"}}
-NEW = {"slurmd": "echo slurm-wlm 24.11.5", "systemd-sysusers": "", "chage": ""}
+NEW = {"slurmd": "echo slurm-wlm 24.11.5", "systemd-sysusers": ""}
 # Programs of which a failure replaces a part only.
 PARTLY = {"python3", "systemctl"}
 

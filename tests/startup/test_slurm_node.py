@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -259,6 +260,29 @@ def test_a_folder_that_another_prolog_removes_meanwhile_drains_no_vm(
     slurm_prolog.make_folder("aiinfra:train-1:1", "aiinfra-job-01")
 
     assert (closed, (tmp_path / "train-1").stat().st_mode & 0o777) == ([tmp_path / "left"], 0o700)
+
+
+def test_what_a_job_has_mounted_on_its_folder_by_fuse_drains_no_vm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm_prolog, "HOME", tmp_path)
+    monkeypatch.setattr("pwd.getpwnam", lambda _: SimpleNamespace(pw_uid=os.getuid()))
+    errors = {"left-1": errno.ENOTCONN, "runs-1": errno.EACCES, "train-1": errno.EACCES}
+    for name in (*errors, "other-1"):
+        (tmp_path / name).mkdir()
+
+    def lstat(path: Path) -> os.stat_result:
+        if number := errors.get(path.name):
+            raise OSError(number, os.strerror(number))
+        return os.lstat(path)
+
+    monkeypatch.setattr(Path, "lstat", lstat)
+    closed: list[str] = []
+    monkeypatch.setattr("os.chown", lambda path, *_, **__: closed.append(path.name))
+
+    slurm_prolog.make_folder("aiinfra:train-1:1", "aiinfra-job-01")
+
+    assert closed == ["other-1"]
 
 
 def test_a_vm_whose_nvidia_smi_dies_of_no_signal_has_a_complaint_in_time(

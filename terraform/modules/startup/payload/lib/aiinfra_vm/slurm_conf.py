@@ -83,11 +83,14 @@ local ends = ENDS
 -- By such a comment a job of Run's is known, and gets its folder: root's alone. A control character
 -- could make another line of what squeue says, and blanks could stand before it.
 local function refused(job, by)
-  local comment, name = job.comment or "", job.name or ""
-  if by == 0 or not (comment:find("aiinfra:", 1, true) or (comment .. name):find("%c")) then
+  local comment, said = job.comment or "", ""
+  for _, it in ipairs({"comment", "name", "tres_per_job", "tres_per_node"}) do
+    said = said .. (job[it] or "")
+  end
+  if by == 0 or not (comment:find("aiinfra:", 1, true) or said:find("%c")) then
     return slurm.SUCCESS
   end
-  slurm.log_user("the comment may not have aiinfra: in it, nor control characters")
+  slurm.log_user("the comment may not have aiinfra: in it, and no option control characters")
   return slurm.ERROR
 end
 function slurm_job_submit(job, partitions, by)
