@@ -148,3 +148,19 @@ def test_whoever_follows_a_job_that_failed_changes_nothing_and_is_told_of_restar
     with pytest.raises(ClusterError, match="a-1 failed: lost") as told:
         jobs._ended(context, there, failed, [])
     assert ("--restarts" in told.value.problems[0].fix) is final
+
+
+def test_a_loss_counts_on_while_the_queue_lets_a_job_in_that_has_no_machines() -> None:
+    lost = Stranded(what="0 of 2 nodes run", left=0)
+    deadline = SimpleNamespace(is_over=False)
+    context = SimpleNamespace(progress=SimpleNamespace(deadline=lambda *_: deadline))
+    there = SimpleNamespace(stranded=lambda _: lost)
+    loss = jobs._Loss(cast("Any", context), cast("Any", there), 600.0)
+
+    def look(state: JobState) -> Stranded | None:
+        return loss.look(Job(name="a-1", state=state, submitted=""))
+
+    assert look(JobState.WAITING) is None
+    deadline.is_over = True
+    assert look(JobState.PREPARING) is lost
+    assert look(JobState.RUNNING) is None
