@@ -291,7 +291,8 @@ class Console:
         shown = list(lines[:room])
         if len(lines) > room:
             more = (
-                f"... {len(lines) - room} more lines: make the window higher, or leave out --watch"
+                f"... {len(lines) - room + 1} more lines: make the window higher, or leave out"
+                " --watch"
             )
             shown = [*lines[: room - 1], layout.Line(more, layout.Look.FAINT)]
         with self._to_stdout.capture() as drawn:
@@ -383,7 +384,8 @@ class Console:
                 lines = self._lines(value).splitlines()
                 # A fix is whole: it is what somebody types, or sends to others.
                 if part == "why" and len(lines) > _MOST_LINES:
-                    more = f"... and {len(lines) - _MOST_LINES} more lines, in the JSON and the log"
+                    rest = words.counted(len(lines) - _MOST_LINES, "more line")
+                    more = f"... and {rest}, in the JSON and the log"
                     lines = [*lines[:_MOST_LINES], more]
                 lead = f"      {part}: "
                 for paragraph in lines:

@@ -28,6 +28,13 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes else f"{int(seconds)} s"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things, such as "1 VM", "3 VMs" or "2 policies"."""
+    if number != 1:
+        noun = noun[:-1] + "ies" if re.search(r"[^aeiou]y$", noun) else noun + "s"
+    return f"{number:,} {noun}"
+
+
 def closest(word: str, known: Iterable[str], alike: float = 0.75) -> str:
     """What is known and the most similar to a word, by difflib's ratio; "" if nothing is enough."""
     # No valid name is that long; difflib's time grows with the product of the lengths.

@@ -53,7 +53,9 @@ def destroy(context: Context) -> None:
         count = remove.without_state(context, cloud, registry.ALL)
         context.report.changes = Changes(destroy=count)
         if count:
-            context.console.result(f"Destroyed {count} resources that were in no state.")
+            context.console.result(
+                f"Destroyed {words.counted(count, 'resource')} found in no state."
+            )
         else:
             context.console.result(
                 f"Nothing to destroy: there is no deployment in {location.url}, and nothing in"
@@ -85,7 +87,9 @@ def destroy(context: Context) -> None:
         context.console.result(f"It has cost {cost}.")
     told = "; it has cost ".join(filter(None, ["the cluster is destroyed", cost]))
     context.reached(Milestone.DESTROYED, told, "" if not left else "see what is left: it is billed")
-    context.console.result(f"Destroyed {count} resources; {location.url} contains only logs now.")
+    context.console.result(
+        f"Destroyed {words.counted(count, 'resource')}; {location.url} contains only logs now."
+    )
     if left:
         raise StateError(
             "The state named what is not this deployment's: that was left, and the rest removed",

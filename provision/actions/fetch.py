@@ -27,7 +27,7 @@ from provision.files import archive, private
 from provision.kinds import job_folder
 from provision.lifecycle import consent
 from provision.lifecycle.consent import Stake
-from provision.screens import layout
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -107,7 +107,7 @@ def fetch(context: Context) -> None:
         overwritten=tuple(others),
         left_out=came.left_out,
     )
-    what = f"{layout.counted(len(came.files), 'file')}, {came.size:,} bytes in all"
+    what = f"{counted(len(came.files), 'file')}, {came.size:,} bytes in all"
     before = f"; here already: {len(same):,} of them" if same else ""
     context.console.result(f"{what}, of {job.name} in {destination}{before}")
 
@@ -288,7 +288,7 @@ def _agree(context: Context, destination: Path, others: Sequence[str]) -> None:
         return
     more = len(others) - _SHOWN
     named = ", ".join(others[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-    does = f"overwrite {layout.counted(len(others), 'file')} in {destination}: {named}"
+    does = f"overwrite {counted(len(others), 'file')} in {destination}: {named}"
     other = "; or with another destination"
     stake, undone = Stake.OVERWRITTEN, "nothing was copied"
     consent.require(context, stake, does, "Overwrite them?", undone, other)
@@ -319,7 +319,7 @@ def _tell(context: Context, came: Unpacked) -> None:
         named = ", ".join(came.left_out[:_SHOWN])
         note = Problem(
             code=Code.NOTE,
-            what=f"{layout.counted(len(came.left_out), 'entry')} not copied: {named}",
+            what=f"{counted(len(came.left_out), 'entry')} not copied: {named}",
             why="links out of the job's folder, pipes, sockets and devices mean nothing here",
         )
         context.note([note])

@@ -27,10 +27,9 @@ from provision.kinds import job_folder, registry
 from provision.lifecycle import consent, ownership, phases
 from provision.lifecycle.consent import Stake
 from provision.screens import jobs as screen
-from provision.screens import layout
 from provision.settings.choices import Action
 from provision.spec import job as naming
-from provision.words import duration
+from provision.words import counted, duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -191,7 +190,7 @@ def _agreed(context: Context, jobs: Jobs) -> list[Job]:
     if not names:
         context.console.result("No job of Run is under way")
     else:
-        does = f"end {layout.counted(len(names), 'job')}: {', '.join(names)}"
+        does = f"end {counted(len(names), 'job')}: {', '.join(names)}"
         consent.require(context, Stake.EVERY_JOB, does, "End them?", "no job was cancelled")
     return [find(context, jobs, name) for name in names]
 
@@ -409,12 +408,16 @@ def _await(context: Context, jobs: Jobs, name: str, loss: _Loss) -> Stranded | N
     with context.progress.stage(StageName.JOB, OnInterrupt.JOB_GOES_ON) as stage:
         while True:
             job = find(context, jobs, name)
-            has_failed = job.attempt and job.state is JobState.FAILED
+            has_failed = bool(job.attempt) and job.state is JobState.FAILED
+            was_refused = has_failed and job.began is None
+            first = "it could not begin" if was_refused else "it has begun"
             # How it ended is told once what it said is; what it still lacks is no end of the wait.
             runs = replace(job, why="") if job.state is JobState.RUNNING else job
-            stage.news(f"{name}: {'it has begun' if has_failed else screen.words(runs)}")
-            if job.attempt and is_new:
-                on = "" if job.tasks else f" on {layout.counted(len(job.machines), 'machine')}"
+            # Of what is over no news says that it goes on.
+            tell = stage.counts if job.state.is_over else stage.news
+            tell(f"{name}: {first if has_failed else screen.words(runs)}")
+            if job.attempt and is_new and not was_refused:
+                on = "" if job.tasks else f" on {counted(len(job.machines), 'machine')}"
                 fix = f"aiinfra Logs {name} --follow"
                 context.reached(Milestone.JOB_BEGAN, f"{name} has begun{on}", fix)
             if job.attempt or job.state.is_over:
@@ -477,7 +480,7 @@ def _hear(context: Context, jobs: Jobs, name: str, loss: _Loss, heard: _Heard) -
             words = screen.words(replace(job, why="") if is_told else job)
             # Of a thousand tasks the end of each is none.
             news = f"{job.state} {job.tasks.failed}" if job.tasks else words
-            if news != said:
+            if news != said and not job.state.is_over:
                 said = news
                 stage.news(f"{name}: {words}")
             _read(jobs, job, readers)

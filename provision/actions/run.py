@@ -154,7 +154,7 @@ def _make_and_run(context: Context, spec: JobSpec, jobs: Jobs | None = None) -> 
     context.console.progress(told)
     if context.detach:
         jobs_action.find(context, jobs, name)
-        context.console.result(f"{name} keeps running: aiinfra Logs {name} --follow")
+        context.console.result(f"{name} goes on without this command: aiinfra Logs {name} --follow")
         return
     if not context.create:
         ended = jobs_action.follow(context, jobs, name)

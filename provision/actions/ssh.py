@@ -27,8 +27,8 @@ from provision.documents.job import JobState
 from provision.errors import ClusterError, SettingsError, StateError
 from provision.kinds import connection, registry
 from provision.lifecycle import ownership
-from provision.screens import layout
 from provision.spec import job as naming
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -83,7 +83,7 @@ def ssh(context: Context) -> None:
         raise SettingsError(
             f"There is no VM {wanted}",
             code=Code.INVALID_COMMAND_LINE,
-            why=f"there are {words.listed(list(vms))}",
+            why=f"the cluster has {words.listed(list(vms))}",
             fix="write the name of one, or its rank, behind Ssh; or the name of a job that runs",
         )
     if "ssh_rank" in context.settings.model_fields_set:
@@ -118,12 +118,13 @@ def _into(context: Context, cloud: Cloud, record: Record, wanted: str) -> None:
     rank = jobs_action.rank_of(context, job, "ssh_rank")
     way = jobs.way_in(job, rank)
     if job.state not in _RUNS:
+        its = f" --rank {rank}" * (rank != job.ranks[0])
+        left = f"where {way.folder} is its folder; aiinfra Fetch {name}{its} for what it wrote"
         raise SettingsError(
             f"{name} does not run: it is {'over: ' * job.state.is_over}{job.state}",
             code=Code.INVALID_COMMAND_LINE,
             why=job.why,
-            fix=f"aiinfra Ssh {way.where} for a shell on its VM, where {way.folder} is its folder;"
-            f" aiinfra Fetch {name}{f' --rank {rank}' * (rank != job.ranks[0])} for what it wrote",
+            fix=f"aiinfra Ssh {way.where} for a shell on its VM{'' if way.lost else f', {left}'}",
         )
     command = list(way.opens)
     if port and way.before:
@@ -246,7 +247,7 @@ def _configure(context: Context, cloud: Cloud, record: Record, vms: Mapping[str,
             fix=f"--config=~/.ssh/aiinfra-{record.name_prefix}",
         ) from error
     context.console.result(
-        f"{file} has {layout.counted(len(there), 'VM')}: put `Include {file}` at the top of"
+        f"{file} has {counted(len(there), 'VM')}: put `Include {file}` at the top of"
         f" ~/.ssh/config, then ssh {order[0]}"
     )
 

@@ -30,7 +30,7 @@ _OTHER_NAMES: Final[Mapping[str, str]] = {
     "follow": "Logs NAME --follow",
     **dict.fromkeys(("lines", "n"), "Logs NAME --tail LINES"),
     **dict.fromkeys(("nnodes", "num-nodes", "node-count"), "--nodes NUMBER"),
-    **dict.fromkeys(("gpus-per-node", "gpus-per-task", "gres"), "--gpus NUMBER"),
+    **dict.fromkeys(("gpu", "gpus-per-node", "gpus-per-task", "gres"), "--gpus NUMBER"),
     "command": "Run -- COMMAND",
     "v": "--full or --version, or docker's -v, which stands before the image's name",
     **dict.fromkeys(("set", "var"), "NAME=value in the env.list"),
@@ -38,7 +38,7 @@ _OTHER_NAMES: Final[Mapping[str, str]] = {
 _WITH_VALUE: Final = frozenset(
     {
         *("command", "f", "file", "format", "lines", "n", "nnodes", "node-count", "num-nodes", "o"),
-        *("out", "set", "v", "var", "gpus-per-node", "gpus-per-task", "gres"),
+        *("out", "set", "v", "var", "gpu", "gpus-per-node", "gpus-per-task", "gres"),
     }
 )
 _DOCKERS: Final = frozenset({"e", "env", "i", "it", "mount", "rm", "t", "ti", "volume"})

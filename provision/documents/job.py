@@ -126,8 +126,8 @@ class Job:
     ] = None
     gpu_use: Annotated[
         int | None,
-        "for how much of the last ten minutes of its attempt its GPUs had work, in percent; None "
-        "if not known, as on GKE and on Ray",
+        "for how much of the last ten minutes of its attempt its GPUs had work, in percent, of "
+        "tasks the mean of those that run; None if not known, as on GKE and on Ray",
     ] = None
     fetch: Annotated[
         str,

@@ -26,7 +26,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from provision import words
+from provision import endpoints, words
 from provision.codes import Code
 from provision.documents import json_object
 from provision.endpoints import IMPERSONATE
@@ -74,6 +74,7 @@ class Source:
 
     name: str  # a description for people
     token: str = ""  # the access token; "" for other sources
+    ends: bool = False  # within an hour, without being renewed
     # The file; None for other sources. Without token and file: the metadata server.
     file: Path | None = None
     impersonated: str = ""  # the service account to impersonate; "" for none
@@ -83,7 +84,10 @@ def source(environ: Mapping[str, str]) -> Source:
     """The source to use; this only checks which variables are set and which files exist."""
     impersonated = environ.get(IMPERSONATE, "")
     if token := environ.get(TOKEN, ""):
-        return Source(f"the access token in {TOKEN}", token=token, impersonated=impersonated)
+        # Where Google is simulated nobody has given one, and that one never ends.
+        is_own = endpoints.is_rehearsal(environ)
+        name = "the rehearsal's own, none of yours" if is_own else f"the access token in {TOKEN}"
+        return Source(name, token=token, ends=not is_own, impersonated=impersonated)
     if named := environ.get(FILE, ""):
         return Source(f"the file {named} ({FILE})", file=Path(named), impersonated=impersonated)
     for folder in _gcloud_folders(environ):
@@ -99,7 +103,7 @@ _START_UP: Final = 900  # seconds that a token lasts at most, and that machines 
 
 def outlived(environ: Mapping[str, str], wait: int) -> Problem | None:
     """A note where these credentials may end before a wait of so many seconds does."""
-    if not source(environ).token or wait + _START_UP <= _TOKEN_LASTS:
+    if not source(environ).ends or wait + _START_UP <= _TOKEN_LASTS:
         return None
     return Problem(
         code=Code.ENDS_SOON,

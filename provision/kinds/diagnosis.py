@@ -154,12 +154,12 @@ def faults_of_gpus(
     if error:
         yield error
     if count is not None and len(gpus) != count:
-        yield f"{len(gpus)} GPUs instead of {count}"
+        yield f"{words.counted(len(gpus), 'GPU')} instead of {count}"
     yield from strange([str(gpu.get("name")) for gpu in gpus], kind)
     errors = {n: gpu["ecc_volatile"] for n, gpu in enumerate(gpus) if gpu.get("ecc_volatile")}
     if errors:
-        total = sum(errors.values())
-        yield f"{total} uncorrected memory (ECC) errors since its boot, on {_numbered(errors)}"
+        told = words.counted(sum(errors.values()), "uncorrected memory (ECC) error")
+        yield f"{told} since its boot, on {_numbered(errors)}"
     if broken := [n for n, gpu in enumerate(gpus) if gpu.get("repair_failed")]:
         yield f"{_numbered(broken)} can't repair its memory any more"
     if pending := [n for n, gpu in enumerate(gpus) if gpu.get("repair_pending")]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from provision import words
 from provision.documents.status import About, Happened, Trouble
 from provision.google.lists import Lists
-from provision.screens.layout import counted
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

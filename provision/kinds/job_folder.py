@@ -246,7 +246,8 @@ def require_rank(job: Job, rank: int) -> None:
         SettingsError: It has not.
         ClusterError: It is over, and nobody knows of its machines.
     """
-    if job.state.is_over and not (job.attempt and (job.machines or job.tasks)):
+    has_begun = bool(job.attempt or job.began)
+    if job.state.is_over and has_begun and not (job.attempt and (job.machines or job.tasks)):
         raise ClusterError(
             f"{job.name} is on no machine any more: it is {job.state}",
             code=Code.MACHINES_GONE,
@@ -258,7 +259,9 @@ def require_rank(job: Job, rank: int) -> None:
             f"{job.name} has not begun anywhere: it is {job.state}",
             code=Code.INVALID_COMMAND_LINE,
             why=job.why or "its machines get it once its turn has come",
-            fix=f"aiinfra Jobs {job.name} says how far it is",
+            fix=f"aiinfra Run --again {job.name} runs it"
+            if job.state.is_over
+            else f"aiinfra Jobs {job.name} says how far it is",
         )
     there = job.ranks if job.tasks else range(len(job.machines))
     if rank not in there:

@@ -10,6 +10,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from provision import words
 from provision.catalogue import constraints
 from provision.catalogue import zones as places
 from provision.codes import Code
@@ -19,6 +20,7 @@ from provision.errors import Alternatives, CapacityError, ClusterError, Problem,
 from provision.google import refusals
 from provision.google.api import GoogleApi, GoogleApiError
 from provision.google.refusals import QUOTA_PAGE, QUOTA_ROLE, Refusal
+from provision.screens import amounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -65,7 +67,7 @@ def wait(  # noqa: PLR0913 - each is a fact of its own
             stage.news(news)
             if deadline.is_over:
                 raise StillWaiting(
-                    f"After {timeout / 60:g} minutes, {news}",
+                    f"After {amounts.span(timeout)}, {news}",
                     why="Google has not provided all machines yet; those that run cost money",
                     fix="everything is kept: run Create again to keep waiting, or Destroy to give"
                     " up; a higher CAPACITY_TIMEOUT waits longer",
@@ -271,7 +273,9 @@ def _quota(group: Group, found: Sequence[Mapping[str, Any]], texts: RefusalTexts
     amount = f"has a limit of {exceeded.limit:g}" if exceeded else "is exceeded"
     everywhere = exceeded is not None and exceeded.everywhere
     region = "all regions" if everywhere else (exceeded and exceeded.region) or group.region
-    wanted = f"{group.all_gpus} GPUs" if group.all_gpus else f"{group.size} {group.machine}"
+    wanted = (
+        words.counted(group.all_gpus, "GPU") if group.all_gpus else f"{group.size} {group.machine}"
+    )
     return Problem(
         code=Code.QUOTA_EXCEEDED,
         what=f"The {quota} of {group.project} in {region} {amount}, and this {group.called}"

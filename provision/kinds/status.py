@@ -30,12 +30,12 @@ from provision.documents.status import (
 )
 from provision.errors import Problem
 from provision.google.api import GoogleApiError, Service
-from provision.screens.layout import counted
 from provision.settings.resource_paths import ReservationPath
 from provision.settings.storage import Share
 from provision.spec.cluster import ClusterSpec
 from provision.spec.topology import gpu_words
 from provision.state import history
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

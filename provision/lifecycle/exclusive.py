@@ -121,7 +121,7 @@ def alone(
             before = cloud.folder.record()
             if before is not None:  # a run writes it before it makes anything
                 wait_for_earlier_run(cloud.api, [place, before], context.progress)
-            ended = "done"
+            ended, began = "done", context.clock.now()
             try:
                 yield was_locked or run.follows_dead
             except (ProvisionError, Interrupted) as error:
@@ -132,22 +132,24 @@ def alone(
                 raise
             finally:
                 run.has_lost_track = tool is not None and tool.has_lost_track
-                _remember(context, cloud, ended, is_first=before is None)
+                _remember(context, cloud, ended, began if before is None else None)
 
 
-def _remember(context: Context, cloud: Cloud, ended: str, *, is_first: bool) -> None:
-    """Add the run to what was done here, unless nothing is left but logs."""
+def _remember(context: Context, cloud: Cloud, ended: str, began: float | None) -> None:
+    """Add the run to what was done here, unless nothing is left but logs.
+
+    `began`: when it did, if it is the first: what it makes costs before it ends.
+    """
     with contextlib.suppress(ProvisionError):
         record = cloud.folder.record()
         if record is not None:
-            action, now = str(context.report.action), context.clock.now()
             history.add(
                 cloud.folder,
-                action,
-                now=now,
+                str(context.report.action),
+                now=context.clock.now() if began is None else began,
                 ended=ended,
                 hourly=record.hourly,
-                is_first=is_first,
+                is_first=began is not None,
             )
 
 

@@ -18,9 +18,9 @@ from provision.google import resources
 from provision.lifecycle import exclusive, in_use, marked, ownership, phases
 from provision.lifecycle.phases import Phase
 from provision.screens import amounts
-from provision.screens.layout import counted
 from provision.state import liveness
 from provision.terraform.failures import AGAIN
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

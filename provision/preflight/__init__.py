@@ -21,6 +21,7 @@ from provision.google.api import GoogleApiError
 from provision.preflight.check import CheckContext, Effect, SpecT
 from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -58,7 +59,7 @@ class CheckResults(Generic[SpecT]):
         passed = [name for name, it in self.states.items() if it in good]
         if not (self.unmade and passed):
             return [*self.notes]
-        made = f"{len(passed)} online checks were made, and passed: {', '.join(passed)}"
+        made = f"{counted(len(passed), 'online check')} passed: {', '.join(passed)}"
         return [*self.notes, Problem(what=made, code=Code.NOTE)]
 
     def of_looking(self) -> Self:

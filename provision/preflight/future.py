@@ -12,6 +12,7 @@ import datetime as dt
 import enum
 from typing import TYPE_CHECKING, Final
 
+from provision import words
 from provision.catalogue import limits
 from provision.catalogue.machines import Consumption
 from provision.codes import Code
@@ -89,7 +90,8 @@ def told(found: Document, short: Problem, whose: str, where: str, *, empty: bool
     elif then is Then.NEVER and not empty:
         then = Then.AS_IT_IS
     name, status = found["name"], _status(found) or "in no state"
-    why = f"its future reservation {name} of {count(found)} machines is {status}: {means}"
+    of = words.counted(count(found), "machine")
+    why = f"its future reservation {name} of {of} is {status}: {means}"
     match then:
         case Then.WAIT:
             start = json_object.text(window.get("startTime"))

@@ -19,6 +19,7 @@ from provision.preflight import firewall
 from provision.preflight.check import note, refuse, seen
 from provision.spec.networks import Subnetwork
 from provision.spec.ranges import OF_GOOGLE
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -431,7 +432,8 @@ def _ranges(case: _Case, there: ExistingNetwork, found: Mapping[str, Any]) -> It
         yield refuse(
             Code.NO_FREE_ADDRESSES,
             setting="GKE_PODS_RANGE",
-            what=f"the range {there.pods} has room for {room} nodes, {nodes} may be wanted",
+            what=f"the range {there.pods} has room for {counted(room, 'node')},"
+            f" {nodes} may be wanted",
             why=f"of {offered[there.pods]}, each node takes {each} addresses for pods",
             fix=f"fewer nodes (GKE_MAX_NODE_COUNT, max of SYSTEM_NODE_POOL), fewer pods on each"
             f" (GKE_MAX_PODS_PER_NODE), or ask an administrator"

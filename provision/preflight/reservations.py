@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from provision import words
 from provision.catalogue import machines
 from provision.catalogue.machines import Binding
 from provision.codes import Code
@@ -310,7 +311,7 @@ def _differences(pool: Pool, own: Document) -> Iterator[tuple[str, str, str]]:
     if own.get("localSsds") and not pool.local_ssds:
         count = len(own["localSsds"])
         needs = "a reservation without local SSDs"
-        yield f"{count} local SSDs to attach", "machines without them", needs
+        yield f"{words.counted(count, 'local SSD')} to attach", "machines without them", needs
 
 
 def _properties(found: Document) -> Document:
@@ -350,7 +351,7 @@ def _room(ctx: CheckContext[ClusterSpec], asked: _Asked, found: Document) -> Ite
         yield refuse(
             Code.RESERVATION_FULL,
             setting=asked.setting,
-            what=f"{asked.name} has none of its {count} machines yet",
+            what=f"{asked.name} has none of its {words.counted(count, 'machine')} yet",
             why="its time has not begun: Google adds the machines then (assuredCount is 0)",
             fix=f"run Create once it has begun; {SKIP}",
         )
@@ -408,13 +409,18 @@ def _left(
     wanted = f"{now - own}" if too_few else f"up to {most - own}"
     more = f" more, besides the {own} that this deployment has" if own else ""
     one_pool = asked.pools[0].setting != "GKE_NODE_POOLS"
-    amount = f"INSTANCE_COUNT={free + own}" if one_pool else f"at most {free + own} nodes"
+    amount = (
+        f"INSTANCE_COUNT={free + own}"
+        if one_pool
+        else f"at most {words.counted(free + own, 'node')}"
+    )
     elsewhere = "wait until others have ended, or use another reservation"
     yield note(
         Code.RESERVATION_FULL,
         Effect.STOPS if too_few else Effect.NOTE,
         setting=asked.setting,
-        what=f"{name} has {free} of {count} machines left, the settings ask for {wanted}{more}",
+        what=f"{name} has {free} of {words.counted(count, 'machine')} left, the settings ask for"
+        f" {wanted}{more}",
         why=f"{used} of them are used, and Google refuses more than there are",
         fix=f"{amount}, or {elsewhere}; {SKIP}" if free + own else f"{elsewhere}; {SKIP}",
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.screens import layout
 from provision.screens.layout import Line, Look
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -56,9 +57,8 @@ def span(seconds: float) -> str:
     """How long something lasts, in the largest unit that says it exactly, such as "7 days"."""
     for size, unit in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")):
         if seconds >= size and seconds % size == 0:
-            number = int(seconds // size)
-            return f"{number} {unit}" if number == 1 else f"{number} {unit}s"
-    return f"{int(seconds)} seconds"
+            return counted(int(seconds // size), unit)
+    return counted(int(seconds), "second")
 
 
 def clock(seconds: float) -> str:

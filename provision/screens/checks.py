@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from provision.documents.checks import Bandwidth, NodeCheck, VmBandwidth, VmCheck
 from provision.screens import layout
 from provision.screens.layout import Line, Look
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -123,7 +124,8 @@ def _bandwidth(it: VmBandwidth, width: int) -> Iterator[Line]:
         return
     over = f" over {', '.join(it.networks)}" if it.networks else ""
     with_nccl = f", NCCL {it.nccl}" if it.nccl else ""
-    head = f"{it.collective} between {it.vms} VMs with {it.gpus} GPUs{over}{with_nccl}"
+    who = f"{counted(it.vms, 'VM')} with {counted(it.gpus, 'GPU')}"
+    head = f"{it.collective} between {who}{over}{with_nccl}"
     yield from layout.wrapped(head, width, rest="    ", look=Look.TITLE)
     if it.rows:
         rows: list[tuple[str, ...]] = [("size", "out of place", "in place", "wrong")]

@@ -10,6 +10,7 @@ from provision.documents.topology import NetworkRole, Reach, StoreKind
 from provision.screens import amounts, layout
 from provision.screens.layout import Row
 from provision.spec.capacity import Mode
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,7 +141,7 @@ def _network(it: Network) -> str:
         case NetworkRole.FIRST:
             return "main with Cloud NAT" if it.has_nat else "main"
         case NetworkRole.GPUS if it.nic_type == _RDMA:
-            return f"RDMA with {layout.counted(it.subnets, 'subnetwork')}"
+            return f"RDMA with {counted(it.subnets, 'subnetwork')}"
         case NetworkRole.GPUS:
             return f"{it.count} for the GPUs" if it.count > 1 else "one for the GPUs"
         case NetworkRole.MORE:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from provision.documents.job import JobState
 from provision.screens import amounts, layout
 from provision.screens.layout import Line, Look
-from provision.words import duration
+from provision.words import counted, duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +27,7 @@ _LOOKS: Final[Mapping[JobState, Look]] = {
 }
 
 _SHORT: Final = 32  # characters of a command in the list of all jobs
+_MEASURED: Final = 600  # seconds of which VMs tell how busy GPUs were
 
 
 def lines(jobs: Sequence[Job]) -> list[Line]:
@@ -46,6 +47,7 @@ def lines(jobs: Sequence[Job]) -> list[Line]:
 def whole(job: Job) -> list[Line]:
     """All about one job."""
     rows = [Line(f"{job.name}  {state(job)}", _look(job))]
+    time = "its last ten minutes" if (job.ran or 0) >= _MEASURED else "its time so far"
     facts = {
         "": words(job),
         "command": _command(job),
@@ -60,7 +62,7 @@ def whole(job: Job) -> list[Line]:
         "on": ", ".join(job.machines),
         "tasks": _tasks(job),
         "spent": spent(job),
-        "GPUs": "" if job.gpu_use is None else f"had work for {job.gpu_use}% of ten minutes",
+        "GPUs": "" if job.gpu_use is None else f"had work for {job.gpu_use}% of {time}",
         "fetch": job.fetch,
     }
     rows += [Line(f"  {name.ljust(layout.LABEL)}{text}") for name, text in facts.items() if text]
@@ -79,13 +81,13 @@ def spent(job: Job) -> str:
     number, type_ = job.nodes or len(job.machines), job.machine_type
     cost = f", about {amounts.usd(job.cost)}" if job.cost is not None else ""
     if job.tasks:
-        gpus = f"{layout.counted(number * job.gpus, 'GPU')} of " if job.gpus else ""
+        gpus = f"{counted(number * job.gpus, 'GPU')} of " if job.gpus else ""
         where = f"{gpus}{'one' if number == 1 else f'{number} x'} {type_}"
         each = f", {'each ' * (len(job.ranks) > 1)}on {where}" if number and type_ else ""
         took = f"{'took' if job.state.is_over else 'runs for'} {duration(job.ran)}"
         all_of = f"{cost} in all" if cost else ""
-        return f"{took}; {layout.counted(len(job.ranks), 'task')}{each}{all_of}"
-    gpus = f" ({layout.counted(number * job.gpus, 'GPU')})" if job.gpus else ""
+        return f"{took}; {counted(len(job.ranks), 'task')}{each}{all_of}"
+    gpus = f" ({counted(number * job.gpus, 'GPU')})" if job.gpus else ""
     on = f" on {number} x {type_}{gpus}" if number and type_ else ""
     return f"{'ran' if job.state.is_over else 'runs for'} {duration(job.ran)}{on}{cost}"
 
@@ -135,7 +137,7 @@ def _counted(job: Job, its: JobTasks) -> str:
     number = len(job.ranks)
     if job.state is JobState.FAILED and its.failed and job.failure:
         first = f", first {job.failure.rank} on {job.failure.machine}" * bool(job.failure.machine)
-        return f"{its.failed} of {layout.counted(number, 'task')} failed: {job.failure.what}{first}"
+        return f"{its.failed} of {counted(number, 'task')} failed: {job.failure.what}{first}"
     parts = {
         "run": its.running,
         "wait": its.waiting,
@@ -154,13 +156,14 @@ def words(job: Job) -> str:
 
 
 def _words(job: Job) -> str:
-    machines = layout.counted(len(job.machines), "machine")
+    machines = counted(len(job.machines), "machine")
     again = f", attempt {job.attempt} of {1 + job.restarts}" if job.attempt > 1 else ""
     match job.state:
         case JobState.WAITING:
             return job.why or "it waits"
         case JobState.PREPARING:
-            ready = f"{machines} get ready{again}" if job.machines else ""
+            get = "gets" if len(job.machines) == 1 else "get"
+            ready = f"{machines} {get} ready{again}" if job.machines else ""
             return "; ".join(filter(None, [ready, job.why])) or "it gets ready"
         case JobState.RUNNING:
             # Of what others run it is not known where.

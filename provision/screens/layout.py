@@ -11,6 +11,8 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from provision import words
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -148,18 +150,6 @@ def columns(table: Sequence[Sequence[str]], gap: int = 2) -> list[str]:
     ]
 
 
-def counted(number: int, noun: str) -> str:
-    """A number of things, such as "1 VM" or "3 VMs"."""
-    return f"{number:,} {noun if number == 1 else plural(noun)}"
-
-
-def plural(noun: str) -> str:
-    """The plural of what this program counts, such as "policies"."""
-    if re.search(r"[^aeiou]y$", noun):
-        return noun[:-1] + "ies"
-    return noun + "s"
-
-
 def glued(number: int, noun: str) -> str:
     """A number of things, between which and their noun no line is broken."""
-    return counted(number, noun).replace(" ", GLUE)
+    return words.counted(number, noun).replace(" ", GLUE)

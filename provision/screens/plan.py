@@ -10,6 +10,7 @@ from provision.documents.cost import PartKind
 from provision.documents.plan import Change
 from provision.screens import amounts, cluster, layout
 from provision.screens.layout import Line, Look, Row
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -54,7 +55,7 @@ def summary(plan: Plan, older: int = 0, most: int = _NOUNS) -> str:
     """One sentence that counts what happens, by what people call it; `older` as of `lines`."""
     if plan.change is Change.NOTHING:
         if older:
-            vms = layout.counted(older, "VM")
+            vms = counted(older, "VM")
             are = "is" if older == 1 else "are"
             return f"No changes by Terraform, but {vms} {are} older than the settings."
         if plan.settings:
@@ -79,12 +80,12 @@ def fitting(sentence: Callable[[int], str], room: int) -> str:
     return next((it for it in tried if len(it) <= room), tried[0])
 
 
-def nouns(counted: Sequence[tuple[str, int]], most: int = _NOUNS) -> str:
+def nouns(many: Sequence[tuple[str, int]], most: int = _NOUNS) -> str:
     """What there is how often, what matters most first, such as "group, template, 2 roles"."""
-    named, rest = counted[:most], counted[most:]
+    named, rest = many[:most], many[most:]
     if len(rest) == 1:
-        named, rest = counted, []
-    found = [noun if number == 1 else layout.counted(number, noun) for noun, number in named]
+        named, rest = many, []
+    found = [noun if number == 1 else counted(number, noun) for noun, number in named]
     more = sum(number for _, number in rest)
     return ", ".join([*found, f"{more}{layout.GLUE}more"] if more else found)
 
@@ -117,7 +118,7 @@ def _changed(plan: Plan) -> Iterator[Row]:
         yield Row("changes", "; ".join(f"{it.setting} {it.words}" for it in plan.settings))
     if plan.again:
         ended = "one that has ended" if plan.again == 1 else "those that have ended"
-        come = f"{layout.counted(plan.again, 'VM')} {'comes' if plan.again == 1 else 'come'}"
+        come = f"{counted(plan.again, 'VM')} {'comes' if plan.again == 1 else 'come'}"
         yield Row("machines", f"{come} in place of {ended} (MAX_RUN_DURATION) or been deleted")
     kept = plan.kept
     for loss in plan.losses:
@@ -125,7 +126,7 @@ def _changed(plan: Plan) -> Iterator[Row]:
         if kept is None or loss.noun != "template":
             yield Row("loses", loss.words, look=Look.BAD)
     if kept is not None:
-        vms = layout.counted(kept.machines, "VM")
+        vms = counted(kept.machines, "VM")
         one = kept.machines == 1
         yield Row("keeps", f"{vms} that {'runs' if one else 'run'}: {kept.words}")
         if kept.new:
@@ -266,7 +267,7 @@ def _checks(checks: Checks | None, width: int) -> Iterator[Line]:
         return
     parts = []
     if checks.permissions:
-        parts.append(layout.counted(checks.permissions, "permission"))
+        parts.append(counted(checks.permissions, "permission"))
     if checks.apis:
         parts.append(f"{checks.apis} APIs")
     parts += filter(None, map(_used, checks.quotas))
@@ -309,7 +310,7 @@ def _what_ends(ending: Ending, cost: Cost | None) -> Iterator[Row]:
 def _sum_of_destroy(ending: Ending, most: int) -> str:
     count = sum(ending.counts.values())
     what = f" ({nouns(list(ending.counts.items()), most)})" if count else ""
-    return f"Destroy: {layout.counted(count, 'resource')} in the state{what}."
+    return f"Destroy: {counted(count, 'resource')} in the state{what}."
 
 
 def ready(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from provision import words
 from provision.screens import amounts, layout
 from provision.screens.layout import Look, Row
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ _PRICE: Final = "billed by the GB and month; the price list has no image storage
 
 def deployments(found: Sequence[Deployed], bucket: str, width: int) -> Iterator[Line]:
     """The list as lines."""
-    number = layout.counted(len(found), "deployment") if found else "No deployments"
+    number = counted(len(found), "deployment") if found else "No deployments"
     yield from layout.wrapped(f"{number} in {bucket}", width, look=Look.TITLE)
     for one, row in zip(found, layout.columns([_deployed(it) for it in found]), strict=True):
         look = Look.PLAIN if one.in_order else Look.BAD
@@ -63,7 +64,7 @@ def listed(found: Sequence[OwnImage], width: int) -> Iterator[Line]:
     """All of a project, a row each; nothing without any."""
     if not found:
         return
-    title = f"{layout.counted(len(found), 'image')} that Bake made, {_PRICE}"
+    title = f"{counted(len(found), 'image')} that Bake made, {_PRICE}"
     yield from layout.wrapped(title, width, look=Look.TITLE)
     for row in layout.columns([_cells(it) for it in found]):
         yield from layout.wrapped(row, width, first="  ", rest="      ")

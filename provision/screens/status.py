@@ -9,8 +9,9 @@ from provision.documents.gke_status import ClusterNow, GkeCluster, JobState
 from provision.documents.status import About, EndedBy, PoolMode
 from provision.documents.vm_status import VmGroup
 from provision.screens import layout
-from provision.screens.layout import Line, Look, counted
+from provision.screens.layout import Line, Look
 from provision.spec.capacity import Mode
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -114,7 +115,7 @@ def _in_numbers(found: Status) -> str:
             outside = f"; {len(found.outside):,} in no queue" if found.outside else ""
             return f"{version}; {_nodes(found.machines)}{queue}{outside}"
         case _:
-            return f"{len(found.resources):,} resources"
+            return counted(len(found.resources), "resource")
 
 
 def _nodes(pools: Sequence[PoolNow]) -> str:
@@ -202,7 +203,7 @@ def _machines(found: Status, width: int) -> Iterator[Line]:
 
 def _slurm(now: SlurmNow) -> str:
     nodes = ", ".join(f"{count:,} {state}" for state, count in now.states.items())
-    gpus = f"; {now.gpus_in_use:,} of {now.gpus:,} GPUs in use" if now.gpus else ""
+    gpus = f"; {now.gpus_in_use:,} of {counted(now.gpus, 'GPU')} in use" if now.gpus else ""
     others = {"run": now.others_running, "wait": now.others_waiting}
     told = ", ".join(f"{count:,} {how}" for how, count in others.items() if count)
     jobs = f"; jobs of others: {told}" if told else ""
@@ -331,7 +332,11 @@ def _state(vm: Vm, *, full: bool) -> str:
         parts += [vm.silence]
     parts += vm.disks
     if vm.slurm and vm.status == "RUNNING":
-        its = f" ({vm.slurm.gpus_in_use} of {vm.slurm.gpus} GPUs)" if vm.slurm.gpus_in_use else ""
+        its = (
+            f" ({vm.slurm.gpus_in_use} of {counted(vm.slurm.gpus, 'GPU')})"
+            if vm.slurm.gpus_in_use
+            else ""
+        )
         parts += [f"{vm.slurm.state} in Slurm{its}"]
     if full and vm.rank is not None:
         parts += [f"rank {vm.rank}"]

@@ -9,6 +9,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from provision import words
 from provision.settings import parsing
 from provision.settings.parsing import InvalidValueError, shorten
 from provision.settings.values import (
@@ -139,7 +140,9 @@ def _queues(text: str) -> tuple[Queue, ...]:
             raise InvalidValueError(f"names {name} twice", "each queue once")
         found.append(Queue(name=name, gpus=parsing.whole_number(gpus)))
         if found[-1].gpus < 0:
-            raise InvalidValueError(f"has {gpus} GPUs for {name}", "0 or more")
+            raise InvalidValueError(
+                f"has {words.counted(found[-1].gpus, 'GPU')} for {name}", "0 or more"
+            )
     return tuple(found)
 
 
@@ -211,13 +214,13 @@ class Window:
     def _require_enough(self) -> None:
         if self.minutes < _SHORTEST:
             raise InvalidValueError(
-                f"has windows of {self.minutes} minutes",
+                f"has windows of {words.duration(self.minutes * 60)}",
                 "Google counts windows of 4 hours and more",
                 fix=_EXAMPLE,
             )
         if self.minutes * len(self.days) < _IN_A_WEEK:
             raise InvalidValueError(
-                f"has {self.minutes * len(self.days) / 60:g} hours a week",
+                f"has {words.duration(self.minutes * len(self.days) * 60)} a week",
                 "Google wants 48 hours in any 32 days, so 12 a week",
                 fix=_EXAMPLE,
             )

@@ -50,7 +50,9 @@ class JobArray:
             )
         array = cls(int(found[1]), int(found[2]), None if found[3] is None else int(found[3]))
         if array.tasks < 1 or array.most == 0:
-            raise InvalidValueError("has no task", "LAST is FIRST or more, and MOST at least 1")
+            least, most = sorted([array.first, array.last])
+            why = "LAST is FIRST or more, and MOST at least 1"
+            raise InvalidValueError("has no task", why, fix=f"{least}-{most}")
         if array.last > MOST_TASKS or array.tasks > MOST_TASKS:
             raise InvalidValueError(
                 "asks for more than a job can have",

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from provision import words
 from provision.catalogue import machines, names
 from provision.codes import Code
 from provision.documents import json_object
@@ -357,7 +358,8 @@ def require_possible(spec: JobSpec, settings: Settings) -> None:
     pool = max(fitting, key=lambda it: it.size.most)
     if (spec.nodes or 1) > pool.size.most:
         raise SettingsError(
-            f"The job wants {spec.nodes or 1} machines, and {pool.name} gets {pool.size.most}",
+            f"The job wants {words.counted(spec.nodes or 1, 'machine')}, and {pool.name} gets"
+            f" {pool.size.most}",
             why="all begin together, so it would wait for ever",
             fix=f"--nodes {pool.size.most}, or more machines: INSTANCE_COUNT"
             + (", GKE_MAX_NODE_COUNT or GKE_NODE_POOLS" if is_gke else ""),
@@ -395,7 +397,8 @@ def require_gpus(spec: JobSpec, machine_type: str, gpus: int) -> None:
     """See that a machine has as many GPUs as a job wants of each."""
     if (spec.gpus or 0) > gpus:
         raise SettingsError(
-            f"The job wants {spec.gpus} GPUs of each machine, and {machine_type} has {gpus}",
+            f"The job wants {words.counted(spec.gpus or 0, 'GPU')} of each machine, and"
+            f" {machine_type} has {gpus}",
             why="what it can't have it would wait for without end",
             fix=f"--gpus {gpus}, and --nodes for more of them" if gpus else "remove --gpus",
             setting="--gpus",
@@ -436,7 +439,7 @@ def require_offered(spec: JobSpec, *, queues: Sequence[str], ray: bool) -> None:
     if spec.queue and spec.queue not in queues:
         raise SettingsError(
             f"The cluster has no queue {spec.queue}",
-            why=f"there are {', '.join(queues)}",
+            why=f"it has {', '.join(queues)}",
             fix="name one of them, or add it to KUEUE_QUEUES and Create",
             setting="--queue",
         )

@@ -16,6 +16,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from provision import words
 from provision.catalogue import names
 from provision.google import resources
 
@@ -285,9 +286,7 @@ def in_words(addresses: Iterable[str]) -> str:
 
 def counted(number: object, thing: str) -> str:
     """How many things, such as "2 VMs"; "all VMs" where that is not known."""
-    if not isinstance(number, int):
-        return f"all {thing}s"
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+    return words.counted(number, thing) if isinstance(number, int) else f"all {thing}s"
 
 
 def _zones(values: Mapping[str, Any]) -> str:

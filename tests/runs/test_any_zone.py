@@ -141,7 +141,7 @@ CELLS = [
     # A reservation of one zone or more: the others are not tried.
     _reserved("full-seen-first", 1, 2, ends=B),
     _reserved("full-seen-all-but-the-last", 1, 1, 2, ends=C),
-    _reserved("full-seen-all", 1, 1, 1, code=4, says="has 1 of 1 machines left"),
+    _reserved("full-seen-all", 1, 1, 1, code=4, says="has 1 of 1 machine left"),
     _reserved("full-met-first", 1, 2, moves=((A, B),), settings=TAKEN),
     _reserved("full-met-all-but-the-last", 1, 1, 2, moves=((A, B), (B, C)), settings=TAKEN),
     _reserved(

@@ -174,7 +174,7 @@ def test_a_job_whose_nodes_do_not_come_is_told_with_advice_and_goes_with_the_clu
     _submit(rehearsal, created)
     golden.check(goldens / "gke-status-never.txt", _told(rehearsal))
     destroyed = _ok(rehearsal.run("Destroy"))
-    assert "Cancelled 1 requests for nodes" in destroyed.said
+    assert "Cancelled 1 request for nodes" in destroyed.said
     assert [line for line in rehearsal.resources() if not stays(line)] == []
 
 

@@ -111,6 +111,7 @@ def test_a_job_that_fails_ends_with_8_and_says_where_and_why(
     assert failure["tail"] in ended.problem["why"]
     (begun,) = (line for line in ended.said.splitlines() if line.lstrip().startswith("done  job"))
     assert "bad-1: it has begun" in begun, ended.said
+    assert "which goes on" not in ended.said.partition("done  job")[2], ended.said
 
 
 def test_a_job_whose_image_is_not_there_fails_at_once_and_holds_no_machines(

@@ -167,6 +167,7 @@ def test_a_job_for_which_nodes_come_and_the_end_of_all_are_asked_about_as_a_crea
     assert [job["nodes"] for job in ended.document["jobs"]] == [2]
     code, said = at_terminal(rehearsal, "Run", b"\n", empty, "--detach")
     assert (code, said.count("Go on?")) == (0, 1), said
+    assert "sleep-2 goes on without this command" in said  # as it may not run yet
     code, said = at_terminal(rehearsal, "Cancel", b"no\n", "--all")
     assert (code, "No job was cancelled, as you said" in said) == (2, True), said
     code, said = at_terminal(rehearsal, "Cancel", b"yes\n", "--all")

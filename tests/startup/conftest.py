@@ -1,5 +1,6 @@
 """The real start-up script on simulated VMs, and real Ray on several of them."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from tests.startup import roots
 from tests.startup.debian_vm import DebianVM
 from tests.startup.group import Group, Site
 from tests.startup.metadata_server import MetadataServer
-from tests.startup.sandbox import VM
+from tests.startup.sandbox import PAYLOAD, VM
+
+sys.path.append(str(PAYLOAD / "lib"))  # for those that import what VMs run
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

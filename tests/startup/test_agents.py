@@ -342,7 +342,7 @@ def test_a_task_whose_time_is_over_or_that_gives_way_to_another_is_ended(
     _wait(lambda: nap.read_text().count("begun") == 2)
     state.write("vms/task.json", _task([vm], "next"))
 
-    assert (late["state"], late["detail"]) == ("late", "working\nstopped after 1 seconds")
+    assert (late["state"], late["detail"]) == ("late", "working\nstopped after 1 s")
     assert _done(state, "next", vm.name)["state"] == "failed", "its /run/aiinfra is no VM's"
     _wait(lambda: _naps(nap) == 0)
 

@@ -341,9 +341,9 @@ FAULTS: dict[Callable[[VM], None], tuple[str, str]] = {
     _no_address: ("gpu", "gpu1rdma0 has no address\nthis VM has 2 network interfaces, not 3"),
     _sick: ("fabric", "the receive-datapath manager of TCPXO is not healthy"),
     _no_module: ("fabric", "the kernel module import-helper could not be built"),
-    _few_apertures: ("fabric", "1 aperture devices are in /dev/aperture_devices, not 2"),
-    _strange_interface: ("fabric", "NCCL_FASTRAK_IFNAME names 1 interfaces, not 2, of which lo"),
-    _no_rdma: ("fabric", "1 RDMA devices are active, not 2: an image without their driver"),
+    _few_apertures: ("fabric", "1 aperture device in /dev/aperture_devices, not 2"),
+    _strange_interface: ("fabric", "NCCL_FASTRAK_IFNAME names 1 interface, not 2, of which lo"),
+    _no_rdma: ("fabric", "1 RDMA device active, not 2: an image without their driver"),
     _no_network: ("fabric", "NCCL's plugin nccl-gib=1.1.0 could not be installed"),
     _quoted: ("fabric", "NCCL_IB_TC has characters that no environment file can hold"),
 }

@@ -59,10 +59,10 @@ FAILURES = {
         },
     ),
     "a_gpu_is_missing": Failure(
-        "gpu", "this VM has 1 GPUs, not 2", {"nvidia-smi": "echo A100, 580.65, 0"}
+        "gpu", "this VM has 1 GPU, not 2", {"nvidia-smi": "echo A100, 580.65, 0"}
     ),
     "an_interface_is_missing": Failure(
-        "gpu", "this VM has 1 network interfaces, not 5", {}, {"interfaces": 5}
+        "gpu", "this VM has 1 network interface, not 5", {}, {"interfaces": 5}
     ),
     "nvidia_smi_fails_at_the_query": Failure(
         "gpu", "returned non-zero exit status 6", {"nvidia-smi": "[[ $1 == -L ]] || exit 6"}

@@ -236,14 +236,10 @@ def test_a_job_is_cancelled_and_its_vms_are_free_and_others_jobs_are_told(jobs: 
     def told(name: str) -> Any:
         return json.loads(jobs.slurm.group.read(f"vms/slurm/{name}.json") or "{}")
 
-    jobs.slurm.until(lambda: told("jobs").get("jobs"))
+    # It waits until its VM is free, on a busy machine for a while.
+    jobs.slurm.until(lambda: "RUNNING" in [it["state"] for it in told("jobs").get("jobs", ())])
     (mine,) = told("jobs")["jobs"]
-    assert (mine["user"], mine["title"], mine["state"], mine["gpus"]) == (
-        "root",
-        "mine",
-        "RUNNING",
-        1,
-    )
+    assert (mine["user"], mine["title"], mine["gpus"]) == ("root", "mine", 1)
     jobs.slurm.until(lambda: sum(it["gpus_in_use"] for it in told("nodes")["nodes"]) == 1)
     assert {it["gpus"] for it in told("nodes")["nodes"]} == {GPUS}
     jobs.slurm.run("scancel --name=mine")

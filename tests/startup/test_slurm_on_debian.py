@@ -180,7 +180,7 @@ def test_a_vm_whose_gpus_are_missing_is_drained_with_the_reason_and_back_when_th
     job = _submit(slurm, "true", f"--nodelist={sick}", "--output=/dev/null")
     slurm.until(lambda: slurm.nodes().get(sick) in {"drained", "draining"})
     reason = slurm.run("sinfo --noheader --list-reasons --format=%E")
-    assert reason == f"aiinfra: 1 GPUs instead of {GPUS}\n"
+    assert reason == f"aiinfra: 1 GPU instead of {GPUS}\n"
 
     slurm.run("rm /simulated/gpus; systemctl restart aiinfra-slurm", on=sick)
 

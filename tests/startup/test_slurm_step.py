@@ -65,6 +65,7 @@ class Steps:
             [sys.executable, "-S", "-c", _PROGRAM, *words],
             env={
                 **os.environ,
+                "PATH": f"{self.world.programs}/bin:{os.environ['PATH']}",
                 "PYTHONPATH": str(self.world.programs / "lib"),
                 "CUDA_VISIBLE_DEVICES": "2,3",
             },
@@ -115,6 +116,16 @@ def test_tasks_of_an_array_share_a_folder_and_have_reports_and_logs_of_their_own
         assert (told["phase"], told["code"], told["attempt"]) == ("ended", 0, 1)
     # It was unpacked once: the second time would have undone what the first task wrote.
     assert (steps.home / "eval-1/data").read_text() == "1 2 3\n\n\n"
+
+
+def test_a_task_tells_how_busy_those_of_the_vms_gpus_are_that_it_has(steps: Steps) -> None:
+    driver = steps.world.programs / "bin/nvidia-smi"
+    driver.parent.mkdir()
+    driver.write_text("#!/bin/sh\nprintf '90\\n46\\n'\n")
+    driver.chmod(0o755)
+    steps.world.submit("eval-1", "bash", "-c", WAITS)
+    steps.begin("eval-1", task=4)
+    until(lambda: steps.report("eval-1", "task-4").get("gpu_use") == 68)
 
 
 def test_the_head_ends_it_by_its_course_and_slurm_by_a_signal(steps: Steps) -> None:

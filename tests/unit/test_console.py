@@ -211,7 +211,7 @@ def test_a_terminal_is_drawn_over_from_its_first_place_and_cut_at_its_end() -> N
     lines = second.splitlines()
     assert lines[0] == "line 0\x1b[K"
     assert len(lines) == 8 + 1
-    assert "... 91 more lines" in lines[-2]
+    assert "... 92 more lines" in lines[-2]
 
 
 @pytest.mark.parametrize("typed", ["y yes", "y y", "y", "no", "Yes"])

@@ -17,10 +17,10 @@ from provision.kinds import variables
 from provision.kinds.gke.kubernetes import fabric_pods, facts, jobs, kueue, manifests, stages
 from provision.kinds.gke.kubernetes.objects import to_yaml
 from provision.screens import amounts
-from provision.screens.layout import counted
 from provision.spec import job, outbound
 from provision.spec.topology import gpu_words
 from provision.terraform.plan import UNKNOWN
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -171,9 +171,9 @@ def room(facts: ClusterFacts, spec: JobSpec, made: Callable[[], Mapping[str, Poo
     if wanted > most:
         of = f" of {spec.machine}" if spec.machine else ""
         raise SettingsError(
-            f"The job wants {wanted} nodes, and can have {most}",
+            f"The job wants {counted(wanted, 'node')}, and can have {most}",
             why=f"the largest pool{of}, {pool.name}, has at most {pool.max_nodes}"
-            + (f", and the queue has {facts.gpu_quota} GPUs" if facts.has_queue else "")
+            + (f", and the queue has {counted(facts.gpu_quota, 'GPU')}" if facts.has_queue else "")
             + "; all begin together, so it would wait for ever",
             fix=f"--nodes {most}" if most else "KUEUE_GPU_QUOTA, and Create",
             setting="--nodes",
@@ -191,8 +191,10 @@ def needs(
     pool, nodes = room.pool, room.machines
     parts = estimate.of_machines(made, coming, listed) if made and listed and coming else ()
     price = amounts.of_parts(parts) if coming else "there already, at no more cost"
+    # Parts are put on nodes that are there wherever there is room.
+    most = nodes if coming else min(room.pods, pool.max_nodes)
     facts = [
-        f"{counted(nodes, 'node')} of {pool.name}",
+        f"{f'{nodes} to ' * (most > nodes)}{counted(max(nodes, most), 'node')} of {pool.name}",
         f"{room.pods * room.gpus} x {gpu_words(pool.accelerator)}",
         f"for {room.slots} of its {spec.array.tasks} tasks at a time" if spec.array else "",
         f"{coming} of them new" if 0 < coming < nodes else "",

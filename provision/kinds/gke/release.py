@@ -97,7 +97,7 @@ def _cancel(context: Context, cloud: Cloud, cluster: Cluster, record: Record) ->
         context.console.progress(f"Could not cancel the requests in the cluster first: {error}")
         return
     if count:
-        context.console.progress(f"Cancelled {count} requests for nodes")
+        context.console.progress(f"Cancelled {words.counted(count, 'request')} for nodes")
 
 
 def _clear(context: Context, cloud: Cloud, cluster: Cluster, known: Traces) -> None:

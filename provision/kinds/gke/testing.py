@@ -33,8 +33,9 @@ from provision.kinds.gke.kubernetes import all_gather, fabric_pods, stages, tria
 from provision.kinds.gke.kubernetes import nodes as nodes_module
 from provision.kinds.gke.kubernetes.kueue import POOL_LABEL
 from provision.lifecycle import pricing
-from provision.screens import amounts, layout
+from provision.screens import amounts
 from provision.screens import checks as screen
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -68,7 +69,7 @@ class Part:
         """Its size, and its price where one is known."""
         about = "≈ " if self.is_estimate else ""
         cost = "" if self.per_hour is None else f", {about}{amounts.usd(self.per_hour)}/h"
-        size = f"{layout.counted(self.nodes, 'node')}, {layout.counted(self.gpus, 'GPU')}"
+        size = f"{counted(self.nodes, 'node')}, {counted(self.gpus, 'GPU')}"
         return f"{self.pool.name} ({size}{cost})"
 
 
@@ -413,7 +414,7 @@ def passed(tested: Tested) -> str:
     """The verdict on a pool without faults, in one sentence."""
     pool, count = tested.pool, len(tested.nodes)
     gpus = sum(it.gpus or 0 for it in tested.checked.values())
-    nodes, with_gpus = layout.counted(count, "node"), layout.counted(gpus, "GPU")
+    nodes, with_gpus = counted(count, "node"), counted(gpus, "GPU")
     text = f"{pool.name}: {nodes} with {with_gpus}: no faults"
     if tested.ray is not None:
         text += ", and Ray has used each"

@@ -22,8 +22,8 @@ from provision.kinds import machines, status
 from provision.kinds.gke import control_plane
 from provision.kinds.gke.control_plane import State
 from provision.kinds.status import alike, who
-from provision.screens.layout import counted
 from provision.spec.pools import Group
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -161,7 +161,9 @@ def _nodes(case: Case) -> Iterator[Trouble]:
         part = documents.get(pool.name, {})
         is_made = bool(part) and State.of(part) is not State.STOPPING
         if not refused and case.counted and is_made:
-            what = f"{pool.there} of {(pool.there or 0) + count} nodes of {pool.name} exist"
+            what = (
+                f"{pool.there} of {counted((pool.there or 0) + count, 'node')} of {pool.name} exist"
+            )
             wait = "wait: GKE goes on trying to make them"
             refused = [Problem(code=Code.WAITING, what=what, fix=wait)]
         for problem in refused if count else ():

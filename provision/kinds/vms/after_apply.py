@@ -14,7 +14,7 @@ from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.kinds import connection, happened, machines
 from provision.kinds.vms import agent, flex_start, instances, out_of_date, startup, trouble
 from provision.lifecycle import phases, plan_document
-from provision.screens.layout import counted
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

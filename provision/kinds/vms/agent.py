@@ -333,7 +333,7 @@ def ask(  # noqa: PLR0913 - a task, and how it is waited for
             for vm in [it for it in waiting if not answers[it].is_over]:
                 answers[vm] = folder.read(_RESULT, number, vm) or answers[vm]
             over = sum(it.is_over for it in answers.values())
-            said = f"{over} of {len(answers)} VMs have answered"
+            said = f"{over} of {words.counted(len(answers), 'VM')} have answered"
             stage.news(f"{before}: {said}" if before else said)
             silent = sum(it.state == _SILENT for it in answers.values())
             given_up = silent if deadline.passed > _BEGIN else 0

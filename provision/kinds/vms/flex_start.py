@@ -28,8 +28,9 @@ from provision.kinds.vms import bake, variables
 from provision.kinds.vms.instances import arguments
 from provision.lifecycle import ownership, phases
 from provision.lifecycle.phases import Phase
-from provision.screens.layout import counted
+from provision.screens import amounts
 from provision.spec.pools import Group
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -94,9 +95,8 @@ class ResizeRequest:
     @property
     def words(self) -> str:
         """What it asks for and its state, as the beginning of a sentence."""
-        what = "1 VM" if self.count == 1 else f"{self.count} VMs"
         how = _STATES.get(self.state, "is in an unknown state")
-        return f"the request {self.name} for {what} {how} ({self.state})"
+        return f"the request {self.name} for {counted(self.count, 'VM')} {how} ({self.state})"
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -352,7 +352,7 @@ def _still(
     return Problem(
         code=lasting[0] if lasting else Code.WAITING,
         setting="CAPACITY_TIMEOUT",
-        what=f"After {timeout / 60:g} minutes, {request.words}, {since} in total",
+        what=f"After {amounts.span(timeout)}, {request.words}, {since} in total",
         why="\n".join(request.reasons)
         or "Google does not say why; flex start grants all VMs of a request at once",
         fix="\n".join([kept, *(it.fix for it in explained)]),

@@ -443,12 +443,12 @@ def reported(vm: Vm, found: GpuCheck | None, state: str = "") -> VmCheck:
     count, kind = due(vm)
     faults = []
     if count is not None and found.gpus != count:
-        faults.append(f"{found.gpus} GPUs instead of {count}")
+        faults.append(_instead(found.gpus, "GPU", count))
     faults += diagnosis.strange(found.names, kind)
     if found.ecc_errors:
-        faults.append(f"{found.ecc_errors} uncorrected memory (ECC) errors")
+        faults.append(words.counted(found.ecc_errors, "uncorrected memory (ECC) error"))
     if found.interfaces != vm.interfaces:
-        faults.append(f"{found.interfaces} network interfaces instead of {vm.interfaces}")
+        faults.append(_instead(found.interfaces, "network interface", vm.interfaces))
     return VmCheck(
         gpus=found.gpus,
         names=found.names,
@@ -457,6 +457,11 @@ def reported(vm: Vm, found: GpuCheck | None, state: str = "") -> VmCheck:
         interfaces=found.interfaces,
         faults=(*faults, *more),
     )
+
+
+def _instead(number: int | None, noun: str, wanted: int | None) -> str:
+    has = f"an unknown number of {noun}s" if number is None else words.counted(number, noun)
+    return f"{has} instead of {wanted}"
 
 
 def due(vm: Vm) -> tuple[int | None, machines.Gpu | None]:
@@ -515,9 +520,10 @@ def _faults(
     if machine is None or vm.attached:
         return
     ssds, wanted = json_object.inner(found.get("local_ssd")), machine.local_ssds
-    if ssds.get("disks") != wanted:
-        yield f"{ssds.get('disks')} local SSDs instead of {wanted}"
-    if ssds.get("disks") and not ssds.get("mounted"):
+    disks = json_object.whole(ssds.get("disks"))
+    if disks != wanted:
+        yield _instead(disks, "local SSD", wanted)
+    if disks and not ssds.get("mounted"):
         yield "its local SSDs are not mounted at /mnt/localssd"
 
 
@@ -525,7 +531,7 @@ def _of_interfaces(
     vm: Vm, found: Sequence[Mapping[str, Any]], machine: machines.MachineType | None
 ) -> Iterator[str]:
     if len(found) != vm.interfaces:
-        yield f"{len(found)} network interfaces instead of {vm.interfaces}"
+        yield _instead(len(found), "network interface", vm.interfaces)
     if down := [str(it.get("name")) for it in found if not it.get("up")]:
         yield f"no link on {words.listed(down)}"
     if machine is None or machine.gpu_network is None or vm.interfaces != machine.nics:

@@ -33,12 +33,13 @@ from provision.kinds import connection, job_folder
 from provision.kinds.job_folder import JobFolder
 from provision.kinds.status import seconds_of
 from provision.kinds.vms import agent, contents, instances, out_of_date, trouble
-from provision.screens import amounts, layout
+from provision.screens import amounts
 from provision.screens import jobs as screen
 from provision.settings.choices import KIND
 from provision.spec import job as job_spec
 from provision.state import objects
 from provision.state.objects import Stored, Writer
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -178,22 +179,22 @@ class VmJobs(JobFolder, Jobs):
         record = self._folder.record()
         ends = spec.seconds or (record and record.settings.get("MAX_RUN_DURATION"))
         daily = f": {amounts.usd(each * 24)} a day, which --time limits" if each else ""
-        where, gpus = f"{nodes} of {layout.counted(most, 'VM')}", nodes * machine["gpus"]
+        where, gpus = f"{nodes} of {counted(most, 'VM')}", nodes * machine["gpus"]
         who, price = "The job takes", f"{amounts.usd(each)}/h" if each else ""
         there = "there already" + (f" at {price}" if price else "")
         if spec.array:
-            who = layout.counted(spec.array.tasks, "task")
+            who = counted(spec.array.tasks, "task")
             who += f", {spec.array.most} at a time" if spec.array.most else ""
             who += ", each on" if spec.array.tasks > 1 else ", on"
-            where = f"one of {layout.counted(most, 'VM')}" if nodes == 1 else where
+            where = f"one of {counted(most, 'VM')}" if nodes == 1 else where
             each_of = " each" * (spec.array.tasks > 1)
             there = "paid for already" + (f" ({price}{each_of})" if price else "")
         if spec.gpus:
-            where = f"{layout.counted(spec.gpus, 'GPU')} of {'each of ' * (nodes > 1)}{where}"
+            where = f"{counted(spec.gpus, 'GPU')} of {'each of ' * (nodes > 1)}{where}"
             gpus = 0
         facts = [
             where,
-            layout.counted(gpus, "GPU") if gpus else "",
+            counted(gpus, "GPU") if gpus else "",
             there,
             f"until --time ({amounts.span(spec.seconds)}) is over" if spec.seconds else "",
             "" if spec.seconds else "until it ends" + ("" if ends or spec.array else daily),

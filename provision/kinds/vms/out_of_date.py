@@ -27,8 +27,8 @@ from provision.google.resources import last, path_in_document
 from provision.google.service_accounts import Standing
 from provision.kinds.status import alike
 from provision.kinds.vms import agent, contents, instances
-from provision.screens.layout import counted
 from provision.settings import pairs as reserved
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -327,8 +327,8 @@ def _progress(startups: Collection[Startup]) -> str:
     )
     done = len(startups) - others.total()
     rest = "".join(f"; {count} {stage}" for stage, count in sorted(others.items()))
-    of = "1 VM has" if len(startups) == 1 else f"{len(startups)} VMs have"
-    return f"{done} of {of} started up{rest}"
+    have = "has" if len(startups) == 1 else "have"
+    return f"{done} of {words.counted(len(startups), 'VM')} {have} started up{rest}"
 
 
 def _judge(found: Mapping[str, Startup], passed: float, place: str) -> None:

@@ -16,11 +16,11 @@ from provision.kinds import status as common
 from provision.kinds.vms import agent, flex_start, instances, out_of_date, startup, trouble
 from provision.kinds.vms.jobs import VmJobs
 from provision.lifecycle import pricing
-from provision.screens.layout import counted
 from provision.settings.choices import KIND, NetworkConfig, called
 from provision.spec import capacity
 from provision.spec.capacity import Mode
 from provision.spec.pools import Pool, Size
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -29,8 +29,8 @@ from provision.kinds.vms.jobs import VmJobs
 from provision.kinds.vms.startup import Reader, Startup
 from provision.lifecycle import plan_document
 from provision.screens import checks as screen
-from provision.screens.layout import counted
 from provision.settings.choices import KIND
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -485,7 +485,9 @@ def _round(plan: Plan, groups: Sequence[Members], number: int, most: int) -> str
     """What is measured now, and how long it and what may follow take at most."""
     at_most = words.duration(SECONDS)
     if number:
-        return f"round {number + 1} of at most {most}, each {at_most}: {len(groups)} groups"
+        return (
+            f"round {number + 1} of at most {most}, each {at_most}: {counted(len(groups), 'group')}"
+        )
     what = f"{plan.collective} between {len(groups[0])} VMs, at most {at_most}"
     more = f"; if it is too slow, up to {most - 1} rounds more find out where"
     return what + more * (most > 1)

@@ -17,8 +17,8 @@ from provision.kinds import machines, status
 from provision.kinds.status import alike, seconds_of, who
 from provision.kinds.vms import agent, flex_start, instances, startup
 from provision.kinds.vms.instances import Interruption, Member, Seen, arguments
-from provision.screens.layout import counted
 from provision.spec.capacity import ASKING, Mode
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -267,7 +267,7 @@ def stranded(cloud: Cloud, record: Record, seen: Seen) -> Stranded | None:
         missing += sum(1 for _ in left)
     else:
         return None
-    told = f"{running} of {group.size} VMs run in {group.zone}: {why}"
+    told = f"{running} of {counted(group.size, 'VM')} run in {group.zone}: {why}"
     return Stranded(what=told, left=running, here=True) if missing > 0 else None
 
 

@@ -11,9 +11,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.documents.plan import Change
-from provision.screens import amounts, cluster, layout
+from provision.screens import amounts, cluster
 from provision.screens.page import html, sections
 from provision.screens.page.html import tag, written
+from provision.words import counted
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -102,7 +103,7 @@ def _top(it: Contents) -> ET.Element:
 def _lead(topology: Topology) -> str:
     pools = [pool for pool in topology.machines if not pool.is_system] or topology.machines
     first = pools[0]
-    more = f" and {layout.counted(len(pools) - 1, 'more pool')}" if len(pools) > 1 else ""
+    more = f" and {counted(len(pools) - 1, 'more pool')}" if len(pools) > 1 else ""
     return (
         f"{cluster.how_many(first)} {html.TIMES} {first.machine_type}{more} in {first.zone},"
         f" project {topology.project}"
@@ -181,7 +182,7 @@ def _gpus(topology: Topology) -> ET.Element:
     kinds = ", ".join(dict.fromkeys(pool.gpu for pool in topology.machines if pool.gpu))
     number = f"{most:,}" if first == most else f"{first:,} to {most:,}"
     machines = sum(pool.most for pool in topology.machines if pool.gpus)
-    return _fact("GPUs", number, f"{kinds} on {layout.counted(machines, 'machine')}")
+    return _fact("GPUs", number, f"{kinds} on {counted(machines, 'machine')}")
 
 
 def _sections(it: Contents) -> Iterator[ET.Element]:

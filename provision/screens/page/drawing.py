@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from provision.documents.topology import NetworkRole, StoreKind
-from provision.screens import cluster, layout
+from provision.screens import cluster
 from provision.screens.page import html
 from provision.screens.page.html import tag
+from provision.words import counted
 
 if TYPE_CHECKING:
     import xml.etree.ElementTree as ET
@@ -195,9 +196,9 @@ def described(topology: Topology) -> str:
         for it in topology.machines
     )
     stores = len(topology.stores)
-    shared = layout.counted(stores, "shared store") if stores else "no shared storage"
+    shared = counted(stores, "shared store") if stores else "no shared storage"
     return (
-        f"{topology.what} {topology.name}: {layout.counted(networks, 'network')} to {pools};"
+        f"{topology.what} {topology.name}: {counted(networks, 'network')} to {pools};"
         f" {shared}. The tables below say the same."
     )
 
@@ -233,7 +234,7 @@ def _network(network: Network) -> Block:
             else f"{network.subnets} subnetworks"
         )
     if network.nic_type:
-        lines.append(f"{network.nic_type}, " + layout.counted(network.interfaces, "interface"))
+        lines.append(f"{network.nic_type}, " + counted(network.interfaces, "interface"))
     return Block(f"network {network.role}", title, tuple(lines))
 
 
@@ -243,14 +244,14 @@ def _pools(pools: Sequence[Machines]) -> Iterator[Block]:
     if len(shown) < len(pools):
         rest = pools[len(shown) :]
         most = sum(pool.most for pool in rest)
-        yield Block("pool", f"{len(rest)} more pools", (f"up to {most:,} machines",))
+        yield Block("pool", counted(len(rest), "more pool"), (f"up to {counted(most, 'machine')}",))
 
 
 def _pool(pool: Machines) -> Block:
     gpus = f"{pool.gpus} {html.TIMES} {pool.gpu}" if pool.gpus else "no GPUs"
     ending = "" if pool.max_run_seconds is None else f", each ends {html.ends(pool)}"
     lines = [
-        f"each: {gpus}, {layout.counted(pool.interfaces, 'interface')}",
+        f"each: {gpus}, {counted(pool.interfaces, 'interface')}",
         cluster.mode(pool) + ending,
     ]
     if pool.has_public_address:

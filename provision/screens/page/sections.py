@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.documents.cost import Origin
 from provision.documents.topology import Reach, StoreKind
-from provision.screens import amounts, cluster, layout, plan
+from provision.screens import amounts, cluster, plan
 from provision.screens.page import drawing, html
 from provision.screens.page.html import share, table, tag
 from provision.screens.progress import TITLES
+from provision.words import counted
 
 if TYPE_CHECKING:
     import xml.etree.ElementTree as ET
@@ -255,7 +256,7 @@ def _told(rows: Iterable[tuple[str, str]]) -> ET.Element | None:
 
 
 def _kept(it: Kept) -> str:
-    told = f"{layout.counted(it.machines, 'machine')} that run: {it.words}"
+    told = f"{counted(it.machines, 'machine')} that run: {it.words}"
     replaced = f"to replace them now: {it.command}" if it.command else ""
     return "; ".join(filter(None, [told, it.new, replaced]))
 
@@ -263,7 +264,7 @@ def _kept(it: Kept) -> str:
 def checks(it: Checks) -> ET.Element:
     """The online checks that passed, and how much of each quota is used."""
     parts = [
-        f"{layout.counted(it.made, 'check')} in {it.seconds:.1f} s",
+        f"{counted(it.made, 'check')} in {it.seconds:.1f} s",
         f"{it.permissions} permissions are held" if it.permissions else "",
         f"{it.apis} APIs are enabled" if it.apis else "",
         f"left out: {', '.join(it.skipped)}" if it.skipped else "",

@@ -158,7 +158,7 @@ def _queue(case: Case) -> Iterator[Finding]:
     if settings.kueue_gpu_quota is not None and settings.kueue_gpu_quota > have:
         yield Finding(
             field="kueue_gpu_quota",
-            what=f"is more than the {have} GPUs that the pools have at most",
+            what=f"is more than the {words.counted(have, 'GPU')} that the pools have at most",
             why=f"a job that asks for more than {have} is admitted, and waits for nodes that never"
             " come",
             fix=f"KUEUE_GPU_QUOTA={have}, or larger pools",
@@ -178,7 +178,7 @@ def _queue(case: Case) -> Iterator[Finding]:
     if shared > most:
         yield Finding(
             field="kueue_queues",
-            what=f"shares out {shared} GPUs",
+            what=f"shares out {words.counted(shared, 'GPU')}",
             why=f"KUEUE_GPU_QUOTA has {most}"
             if case.asked("kueue_gpu_quota")
             else f"the pools have {most} at most",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision import words
 from provision.catalogue import fabrics, machines, suggestions
 from provision.catalogue.fabrics import Fabric
 from provision.codes import Code
@@ -112,11 +113,11 @@ def _attached_count(machine: MachineType, gpu: machines.Gpu, gpu_count: int) -> 
     counts = [count for count, most in gpu.max_vcpus.items() if machine.vcpus <= most]
     if gpu_count in counts:
         return
-    words = ", ".join(map(str, counts))
+    some = ", ".join(map(str, counts))
     yield Finding(
         field="gpu_count",
         what=f"is not a number of {gpu.name} that {machine.name} supports",
-        why=f"with its {machine.vcpus} vCPUs it supports {words}",
+        why=f"with its {words.counted(machine.vcpus, 'vCPU')} it supports {some}",
         fix=f"GPU_COUNT={counts[0]}",
     )
 
@@ -186,8 +187,8 @@ def _interfaces(case: Case) -> Iterator[Finding]:
             field="network_config",
             what=f"gives each VM {fabrics.USUAL_INTERFACES} network interfaces, more than"
             f" {machine.name} supports",
-            why=f"with its {machine.vcpus} vCPUs it supports {machine.max_nics}: 2 for up to 2"
-            " vCPUs, otherwise one for each vCPU, up to 8",
+            why=f"with its {words.counted(machine.vcpus, 'vCPU')} it supports {machine.max_nics}: 2"
+            " for up to 2 vCPUs, otherwise one for each vCPU, up to 8",
             fix=f"NETWORK_CONFIG=new_network, or VM_TYPE={_with_interfaces(machine)}",
         )
     elif machine.gpu_network is None:

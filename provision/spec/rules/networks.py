@@ -11,6 +11,7 @@ from provision.settings.resource_paths import PRIVATE, NetworkPath, SubnetworkPa
 from provision.spec import cluster, ranges
 from provision.spec.networks import ExistingNetwork
 from provision.spec.rules.findings import Case, Finding, Rules
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,7 +117,7 @@ def _too_small(case: Case, part: ranges.Part, machines: int) -> Finding:
         if part.range == part.given
         else f", of which each interface has a /{part.range.prefixlen}"
     )
-    what = f"{machines} nodes" if is_gke else f"{machines} VMs"
+    what = counted(machines, "node" if is_gke else "VM")
     also = ", and one more while they are upgraded" if is_gke else ""
     return Finding(
         code=Code.NO_FREE_ADDRESSES,

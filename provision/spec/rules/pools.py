@@ -10,6 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from provision import words
 from provision.catalogue import limits, suggestions, zones
 from provision.catalogue.machines import Consumption, Offered
 from provision.codes import Code
@@ -256,7 +257,7 @@ def _left_open(written: NodePool, pool: Pool) -> Iterator[Finding]:
     if written.max is None and (written.min or 0) > pool.size.most:
         yield Finding(
             field="min",
-            what=f"is more than the pool's maximum of {pool.size.most} nodes",
+            what=f"is more than the pool's maximum of {words.counted(pool.size.most, 'node')}",
             why="the minimum can't be larger than the maximum",
             fix=f"MAX={written.min}",
         )

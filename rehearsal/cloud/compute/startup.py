@@ -165,8 +165,9 @@ _NOT_USED = "NCCL would not use the GPU network on this VM: see above"
 def went_on(call: Call, config: Resource, wanted: Resource, *, gets_out: bool) -> dict[str, str]:
     """Steps that fail without an end of the start-up -> their last lines."""
     result = {}
-    if (expected := config.get("local_ssds") or 0) > config["_local_ssds"] > 0:
-        result["local-ssd"] = f"this VM has {config['_local_ssds']} Local SSDs, not {expected}"
+    if (expected := config.get("local_ssds") or 0) > (there := config["_local_ssds"]) > 0:
+        disks = "Local SSD" if there == 1 else "Local SSDs"
+        result["local-ssd"] = f"this VM has {there} {disks}, not {expected}"
     if not gets_out or not may_share(call, config["state"], wanted):
         result[startup_told.AGENT] = (
             "after 300 seconds, the VMs have not agreed on their ranks: either Create has not said"
@@ -266,7 +267,7 @@ def _fabric(
         )
     broken = ""
     if wanted["kind"] == "gib" and not content.rdma:
-        broken = f"0 RDMA devices are active, not {wanted['interfaces']}: {_NO_MLX5}"
+        broken = f"0 RDMA devices active, not {wanted['interfaces']}: {_NO_MLX5}"
     elif wanted["kind"] == "tcpxo" and content.driver is not None and not content.driver.open:
         broken = "the receive-datapath manager (aiinfra-rxdm) is not healthy: 503"
     if not broken:

@@ -117,8 +117,9 @@ class _Jobs:
         *,
         pod: bool = False,
         tasks: JobTasks | None = None,
+        lost: str = "",
     ) -> None:
-        self._state, self._pod, self._tasks = state, pod, tasks
+        self._state, self._pod, self._tasks, self._lost = state, pod, tasks, lost
 
     def names(self) -> list[str]:
         return ["train-1", "train-2"]
@@ -135,6 +136,7 @@ class _Jobs:
             opens=opens,
             before="gcloud get-credentials" if self._pod else "",
             forwards=lambda port: f"kubectl port-forward {port}",
+            lost=self._lost,
             access=lambda: contextlib.nullcontext({"KUBECONFIG": "own"} if self._pod else {}),
         )
 
@@ -174,6 +176,12 @@ def _refused(act: Callable[[], object]) -> Problem:
             "does not run: it is over: failed",
             "Fetch train-1 --rank 3 for",
         ),
+        (
+            "train-1",
+            {"jobs": _Jobs(JobState.FAILED, lost="Ray runs it elsewhere")},
+            "does not run: it is over: failed",
+            "on its VM$",
+        ),
         ("nobody", {"jobs": _Jobs()}, "There is no VM and no job nobody", "aiinfra Jobs"),
         ("7", {}, "There is no VM 7", "name of a job"),
         ("", {"vms": []}, "Nobody knows of VMs", "Ssh JOB"),
@@ -188,7 +196,7 @@ def test_why_there_is_no_shell(
     run: Ssh, wanted: str, how: dict[str, Any], what: str, fix: str
 ) -> None:
     problem = _refused(lambda: run(wanted, **how))
-    assert (what in problem.what, fix in problem.fix) == (True, True), problem
+    assert (what in problem.what, fix in f"{problem.fix}$") == (True, True), problem
 
 
 LINE = "/usr/bin/ssh -t -i key me_example_com@compute.17\n"

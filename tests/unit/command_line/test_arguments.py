@@ -40,6 +40,7 @@ Create --project-id=p -> '--project-id' is not an option; it is a setting: write
 -it Create -> '-it' is not an option; write docker's options before the image's name
 -e ZONE=z Create -> '-e' is not an option; write docker's options before the image's name
 Validate --online -> '--online' is not an option; --help shows the options
+Run --gpu 1 -- a -> '--gpu' is not an option; did you mean --gpus NUMBER?
 Run --gpus-per-node 1 -- a -> '--gpus-per-node' is not an option; did you mean --gpus NUMBER?
 --frobnicate x Create -> '--frobnicate' is not an option; --help shows the options
 Create - -> '-' is not an option; --help shows the options

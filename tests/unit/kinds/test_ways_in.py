@@ -55,14 +55,19 @@ def test_a_vm_is_reached_by_gcloud(kind: str, address: str | None, image: str, o
     assert bool(way.lost) == (kind == "ray")
 
 
+OVER: Any = {"state": JobState.CANCELLED}
+NEVER = "has not begun anywhere: it is cancelled"
+
+
 @pytest.mark.parametrize(
     ("about", "rank", "code", "word"),
     [
         ({"attempt": 0, "why": "b-1 is before it"}, 0, Code.INVALID_COMMAND_LINE, "not begun"),
         ({}, 2, Code.INVALID_COMMAND_LINE, "no rank 2: it has 2"),
+        (OVER | {"attempt": 0, "why": "it was cancelled"}, 0, Code.INVALID_COMMAND_LINE, NEVER),
         *(
-            (it | {"state": JobState.CANCELLED}, 0, Code.MACHINES_GONE, "on no machine any more")
-            for it in ({"attempt": 0}, {"machines": ()})
+            (OVER | it, 0, Code.MACHINES_GONE, "on no machine any more")
+            for it in ({"attempt": 0, "began": "2026-11-29T10:45:53Z"}, {"machines": ()})
         ),
         ({}, 0, Code.MACHINES_GONE, "vm-0, the VM of rank 0 of a-1, is gone"),
         # What machines say of their names is taken for no more than a name.
@@ -120,8 +125,10 @@ HEAD, WORKER = ({"labels": {"ray.io/node-type": it}} for it in ("head", "worker"
 def test_a_pod_that_runs_is_reached_by_kubectl(found: list[Any], *, ray: bool, pod: str) -> None:
     ours, rank = _on_gke(*found, ray=ray), int(not ray)
     if not pod:
-        with pytest.raises(ProvisionError, match="does not run: the job is running"):
-            GkeJobs.way_in(ours, _job(), rank)
+        for state, told in ((JobState.RUNNING, "running"), (JobState.FAILED, "over: failed")):
+            with pytest.raises(ProvisionError, match=f"does not run: the job is {told}") as gone:
+                GkeJobs.way_in(ours, _job(state=state), rank)
+            assert "aiinfra Logs a-1" in gone.value.problems[0].fix
         return
     way = GkeJobs.way_in(ours, _job(), rank)
     assert (way.where, way.folder) == (pod, "/run/aiinfra-job/folder")

@@ -1,5 +1,7 @@
 """Who decides that a stale lock is freed: --yes, or a person; Destroy asks nobody."""
 
+import contextlib
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -9,7 +11,7 @@ from provision.errors import StateError
 from provision.lifecycle import exclusive
 from provision.report import Report
 from provision.settings.choices import Action
-from provision.state import liveness
+from provision.state import history, liveness
 from provision.terraform.lock import Lock
 
 LOCK = Lock("gs://b/lock", "OperationTypeApply", "ann@here", "2026-11-21", "1", 7)
@@ -84,3 +86,24 @@ def test_a_lock_that_is_not_stale_is_somebody_elses(monkeypatch: pytest.MonkeyPa
     with pytest.raises(StateError, match="Another run is changing"):
         met.meet()
     assert met.freed == []
+
+
+@pytest.mark.parametrize(("before", "at"), [(None, 1.0), (SimpleNamespace(), 2.0)])
+def test_what_the_first_run_makes_is_counted_from_its_begin_on(
+    monkeypatch: pytest.MonkeyPatch, before: SimpleNamespace | None, at: float
+) -> None:
+    records = iter([before, SimpleNamespace(hourly="4")])
+    folder = SimpleNamespace(record=lambda: next(records))
+    run = SimpleNamespace(alive=None, lock_id="", follows_dead=False)
+    added: list[dict[str, Any]] = []
+    monkeypatch.setattr(liveness, "announced", lambda *_: contextlib.nullcontext(run))
+    monkeypatch.setattr(exclusive, "_take", lambda *_: False)
+    monkeypatch.setattr(exclusive, "wait_for_earlier_run", lambda *_: None)
+    monkeypatch.setattr(history, "add", lambda *_, **line: added.append(line))
+    moment = 1.0
+    clock = SimpleNamespace(now=lambda: moment)
+    context = SimpleNamespace(clock=clock, report=Report(action=Action.CREATE), progress=None)
+    cloud = SimpleNamespace(folder=folder, api=None)
+    with exclusive.alone(cast("Any", context), cast("Any", cloud), cast("Any", None), Path()):
+        moment = 2.0
+    assert [(it["now"], it["is_first"]) for it in added] == [(at, before is None)]

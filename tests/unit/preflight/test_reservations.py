@@ -229,11 +229,11 @@ def test_all_that_is_wrong_is_told_at_once(having: Google) -> None:
     said = told(only(having, {**NAMED, **asked}).problems)
 
     for words in (
-        "has 2 x nvidia-tesla-v100, CPUs of Intel Skylake or newer, 1 local SSDs to attach",
+        "has 2 x nvidia-tesla-v100, CPUs of Intel Skylake or newer, 1 local SSD to attach",
         "the settings ask for 1 x nvidia-tesla-t4",
         "ACCELERATOR_TYPE=nvidia-tesla-v100 and GPU_COUNT=2",
         "can't be named",
-        "0 of 1 machines left",
+        "0 of 1 machine left",
     ):
         assert words in said
 

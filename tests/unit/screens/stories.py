@@ -14,8 +14,8 @@ from provision.kinds import registry
 from provision.kinds.vms import contents as of_vms
 from provision.kinds.vms.kind import VM_GROUP
 from provision.lifecycle import plan_document
-from provision.screens import layout
 from provision.spec import topology
+from provision.words import counted
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 _ROLES = ("roles/logging.logWriter", "roles/monitoring.metricWriter")
@@ -95,7 +95,7 @@ def ending(example: str) -> tuple[Ending, Cost]:
     cost = estimate.of(spec, prices.listed(), {pool.name: pool.size.first for pool in spec.pools})
     is_gke = "gke" in example
     machines = [
-        f"{layout.counted(it.first, 'node' if is_gke else 'VM')}"
+        f"{counted(it.first, 'node' if is_gke else 'VM')}"
         f" {'runs' if it.first == 1 else 'run'}: {it.machine_type} in {it.zone}"
         f", for {'up to ' if it.first > 1 else ''}2 d 3 h"
         for it in plan.topology.machines

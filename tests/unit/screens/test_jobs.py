@@ -32,6 +32,8 @@ def test_what_is_to_be_said_of_its_end_stands_behind_where_it_ran() -> None:
 def test_a_job_that_runs_says_for_how_long_it_has_said_nothing() -> None:
     runs = replace(DONE, state=JobState.RUNNING)
     assert jobs.words(runs) == "runs on 2 machines"
+    first = replace(DONE, state=JobState.PREPARING, machines=("vm-1",))
+    assert jobs.words(first) == "1 machine gets ready"
     assert jobs.words(replace(runs, silent=125.0)) == "runs on 2 machines, silent for 2 min"
 
 
@@ -53,7 +55,9 @@ def test_a_job_says_for_how_long_it_ran_on_what_and_what_that_cost() -> None:
     assert jobs.spent(RAN) == told
     busy = [it.text for it in jobs.whole(replace(RAN, gpu_use=0))]
     assert any(told in it for it in busy)
-    assert any("had work for 0% of ten minutes" in it for it in busy)
+    assert any("had work for 0% of its last ten minutes" in it for it in busy)
+    young = [it.text for it in jobs.whole(replace(RAN, gpu_use=70, ran=599.0))]
+    assert any("had work for 70% of its time so far" in it for it in young)
     assert not any("had work" in it.text for it in jobs.whole(RAN))
     runs = replace(RAN, state=JobState.RUNNING, ended=None, cost=None, machine_type="")
     assert jobs.spent(runs) == "runs for 3 h 10 min"

@@ -3,6 +3,7 @@
 import pytest
 
 from provision.screens import layout
+from provision.words import counted
 
 _PROSE = "Google took the machines away and its group makes them again as soon as there are some"
 _COMMAND = "gcloud compute ssh my-cluster-vm-nstf --project my-project --zone us-central1-a"
@@ -55,7 +56,7 @@ def test_numbers_agree_with_their_nouns() -> None:
     for words in ("1 VM", "2 policies", "3 keys", "1,200 nodes"):
         number, noun = words.replace(",", "").split()
         one = {"policies": "policy", "keys": "key", "nodes": "node"}.get(noun, noun)
-        assert layout.counted(int(number), one) == words
+        assert counted(int(number), one) == words
 
 
 def test_columns_are_aligned_and_end_without_blanks() -> None:

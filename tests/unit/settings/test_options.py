@@ -70,8 +70,8 @@ def test_an_action_in_the_settings_has_its_options_too() -> None:
         ("--queue a", "has --queue, which has no effect with", None),
         ("--gpus 1", "has --gpus, which has no effect with", None),
         ("--array 0-1000", "has --array '0-1000', which asks for more", "--array 0-999"),
-        ("--array 7-3", "has --array '7-3', which has no task", "--array 0-63"),
-        ("--array 0-7%0", "which has no task", "--array 0-63"),
+        ("--array 7-3", "has --array '7-3', which has no task", "--array 3-7"),
+        ("--array 0-7%0", "which has no task", "--array 0-7"),
         ("--array 8", "has --array '8', which is no range of tasks", "--array 0-63"),
     ],
 )

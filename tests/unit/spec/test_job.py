@@ -12,6 +12,13 @@ PLAIN = {"image": "", "wants": "", "files": "", "ray": False, "restarts": 0, "re
 """What is written of a job that asks for nothing more."""
 
 
+def test_a_queue_that_is_not_there_is_refused_with_those_that_are() -> None:
+    spec = job.JobSpec(name="a", command=("true",), queue="blue")
+    with pytest.raises(SettingsError, match="has no queue blue") as refused:
+        job.require_offered(spec, queues=("red",), ray=False)
+    assert refused.value.problems[0].why == "it has red"
+
+
 @pytest.mark.parametrize(
     ("line", "name"),
     [

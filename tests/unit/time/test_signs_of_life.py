@@ -371,18 +371,26 @@ def test_a_job_that_says_nothing_is_spoken_for(monkeypatch: pytest.MonkeyPatch) 
     assert {event.on_interrupt for event in run.waiting} == {OnInterrupt.JOB_GOES_ON}
 
 
+@pytest.mark.parametrize(
+    ("state", "began", "words"),
+    [
+        (JobState.RUNNING, None, "runs"),
+        (JobState.FAILED, "2026-11-28T00:01:00Z", "it has begun"),
+        (JobState.FAILED, None, "it could not begin"),
+    ],
+)
 def test_a_wait_for_a_job_does_not_end_with_what_the_job_still_lacks(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, state: JobState, began: str | None, words: str
 ) -> None:
     run = Run(monkeypatch)
     lacks = {"attempt": 1, "machines": (), "why": "Not all pods are ready or succeeded"}
-    context, jobs = _job_that(run, state=JobState.RUNNING, **lacks)
+    context, jobs = _job_that(run, state=state, began=began, **lacks)
 
     loss = SimpleNamespace(look=lambda _: None)
     actions_of_jobs._await(cast("Any", context), cast("Any", jobs), "train-1", cast("Any", loss))
 
     ended = [event for _, event in run.screen.shown if isinstance(event, StageEvent)]
-    assert ended[-1].stage.words == "train-1: runs"
+    assert ended[-1].stage.words == f"train-1: {words}"
 
 
 def test_who_waits_in_googles_queue_is_told_that_the_request_stays_there(

@@ -182,7 +182,7 @@ def test_what_is_broken_is_told_in_a_few_words_each(vm: Path) -> None:
 
     assert _found() == (
         OFF_THE_BUS,
-        "1 GPUs instead of 2",
+        "1 GPU instead of 2",
         "3 uncorrected memory (ECC) errors since its boot",
         "no link on ens9",
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from typing import Any
 
 import pytest
-from aiinfra_vm import job_course, jobs
+from aiinfra_vm import job_course, job_guard, jobs, programs
 from aiinfra_vm.jobs import Course, Phase, Report, Spec, State
 from aiinfra_vm.members import Member
 from aiinfra_vm.roster import Roster, Seat
@@ -222,6 +223,18 @@ def test_how_busy_the_gpus_of_a_job_are_is_the_mean_of_its_vms_and_of_its_attemp
     story.now += 60
     story.runs()
     assert (story.course.attempt, story.course.gpu_use) == (2, None)
+
+
+@pytest.mark.parametrize(("gpus", "use"), [(None, 68), (2, 68), (1, None)])
+def test_how_busy_gpus_are_that_others_use_is_not_said(
+    monkeypatch: pytest.MonkeyPatch, gpus: int | None, use: int | None
+) -> None:
+    done = subprocess.CompletedProcess("nvidia-smi", 0, b"90\n46\n")
+    monkeypatch.setattr(programs, "ask", lambda *_: done)
+    guard = job_guard.Guard([], 0, has_gpus=True, has_fabric=False, pace=1.0)
+    guard.gpus = gpus
+    guard.look()
+    assert guard.gpu_use == use
 
 
 def test_a_course_is_read_as_it_was_written() -> None:

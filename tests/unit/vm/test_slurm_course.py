@@ -338,6 +338,25 @@ def test_an_array_counts_its_tasks_and_begins_again_those_that_failed() -> None:
     assert story.course.tasks == {**counts, "waiting": 0, "running": 0, "succeeded": 3, "failed": 1}
 
 
+def test_how_busy_the_gpus_of_an_array_are_is_the_mean_of_the_tasks_that_run() -> None:
+    story = _Story(ARRAY)
+    for index, use in enumerate((10, 90, 70)):
+        story.say(f"task-{index}", Phase.RUNNING, gpu_use=use)
+    story.say("task-0", Phase.ENDED, code=5, gpu_use=10, ran=9.0)
+    for use, told in ((70, 80), (62, 80), (60, 75)):
+        story.say("task-2", Phase.RUNNING, gpu_use=use)
+        story.goes_on(*_tasks("FAILED", "RUNNING", "RUNNING", "PENDING"))
+        assert story.course.gpu_use == told
+    for index in (1, 2, 3):
+        story.say(f"task-{index}", Phase.ENDED, code=0, gpu_use=90)
+    story.goes_on(*_tasks("FAILED", "COMPLETED", "COMPLETED", "COMPLETED"))
+    assert story.course.gpu_use == 75, "what it was when the last ended"
+    story.say("task-0", Phase.RUNNING, attempt=2)
+    story.goes_on(*_tasks("RUNNING", attempt=2), seconds=60)
+    assert story.course.attempt == 2
+    assert story.course.gpu_use is None
+
+
 def test_a_task_that_would_fail_again_fails_the_array_when_the_others_are_through() -> None:
     story = _Story(ARRAY._replace(restart_on="", restarts=3))
     story.say("task-1", Phase.ENDED, code=5, ran=9.0)

@@ -217,7 +217,7 @@ def of_node(node: Node, pool: GpuPool) -> tuple[str, ...]:
     if node.xids:
         found.append(f"a GPU has failed: XID {words.listed(node.xids)} (XidCriticalError)")
     if not node.unready and 0 < node.usable < pool.gpus:
-        found.append(f"it offers {node.usable} GPUs instead of {pool.gpus}")
+        found.append(f"it offers {words.counted(node.usable, 'GPU')} instead of {pool.gpus}")
     return tuple(found)
 
 

@@ -164,11 +164,12 @@ def way_in(
     if pod is None:
         raise ClusterError(
             f"The pod of {'task' if job.tasks else 'rank'} {number} of {job.name} does not run:"
-            f" the job is {job.state}",
+            f" the job is {'over: ' * job.state.is_over}{job.state}",
             code=Code.MACHINES_GONE,
             why="what a program writes to its folder goes with its pod; on Ray, the head's alone is"
             " rank 0",
-            fix=TO_A_MOUNT,
+            fix=f"aiinfra Jobs {job.name} says how far it is, aiinfra Logs {job.name} what it said;"
+            f" {TO_A_MOUNT}",
         )
     name, program = pod["metadata"]["name"], pod["spec"]["containers"][0]["name"]
     begin, behind = ("kubectl", "exec"), (name, "--namespace", kueue.NAMESPACE, "--container")

@@ -33,8 +33,8 @@ from provision.kinds.gke.kubernetes.objects import (
     name_of,
     title,
 )
-from provision.screens.layout import counted
 from provision.time.deadline import Deadline, TransientError
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -355,27 +355,27 @@ def apply(
     total = done = 0
     wanted = [stage for stage in stages if stage.objects]
     everything = sum(len(stage.objects) for stage in wanted)
+    all_of_it = counted(everything, "object")
     with progress.stage(StageName.OBJECTS) as shown:
         for stage in wanted:
             deadline = shown.deadline(timeout, _PAUSE)
             changed = 0
             for thing in stage.objects:
-                shown.counts(f"{done} of {everything} objects; {stage.name}: {title(thing)}")
+                shown.counts(f"{done} of {all_of_it}; {stage.name}: {title(thing)}")
                 changed += deadline.retry(
                     functools.partial(_apply, cluster, thing),
                     f"apply {title(thing)}",
                 )
                 done += 1
             for thing in stage.objects:
-                shown.counts(f"{done} of {everything} objects; {stage.name}: {title(thing)}")
+                shown.counts(f"{done} of {all_of_it}; {stage.name}: {title(thing)}")
                 _await(cluster, thing, deadline)
             total += changed
             if changed:
-                shown.news(
-                    f"Kubernetes: {stage.name} ({changed} of {len(stage.objects)} objects changed)"
-                )
+                of = f"of {counted(len(stage.objects), 'object')}"
+                shown.news(f"Kubernetes: {stage.name} ({changed} {of} changed)")
         of = f", {total} of them changed" if total < everything else ""
-        shown.counts(f"{counted(everything, 'object')}{of}" if total else "")
+        shown.counts(f"{all_of_it}{of}" if total else "")
     return total
 
 
@@ -484,7 +484,7 @@ def unfinished(cluster: Cluster, name: str, found: Object) -> Unfinished | None:
         return None
     pods = cluster.all("v1", "Pod", nccl.NAMESPACE, f"k8s-app={name}")
     wrong = tuple(dict.fromkeys(line for pod in pods for line in _wrong(pod)))
-    return f"{name} is ready on {ready} of {nodes} GPU nodes", wrong
+    return f"{name} is ready on {ready} of {counted(nodes, 'GPU node')}", wrong
 
 
 def _wrong(pod: Object) -> Iterator[str]:

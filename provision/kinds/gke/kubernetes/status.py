@@ -16,8 +16,8 @@ from provision.google.refusals import Refusal
 from provision.kinds.gke.kubernetes import kueue, nodes, parts, pods, reasons
 from provision.kinds.gke.kubernetes.objects import Object, conditions, holds, later
 from provision.kinds.status import until
-from provision.screens.layout import counted
 from provision.time.clock import Clock
+from provision.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -15,6 +15,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from provision import words
 from provision.codes import Code
 from provision.documents.checks import RayCheck
 from provision.documents.timeline import OnInterrupt, StageName
@@ -355,7 +356,7 @@ def judge_ray(status: Mapping[str, Any], log: str, wanted: int) -> RayCheck:
     state = status.get("jobStatus") or status.get("jobDeploymentStatus")
     why = [str(it) for it in told.get("faults", [])]
     if found and sum(gpus.values()) != wanted:
-        why.append(f"Ray found {sum(gpus.values())} of {wanted} GPUs")
+        why.append(f"Ray found {sum(gpus.values())} of {words.counted(wanted, 'GPU')}")
     if not why and (state != "SUCCEEDED" or not found):
         ended = f"its job ended as {state}" if state in _ENDS | _UNFIT else "its job did not end"
         message = str(status.get("message") or status.get("reason") or "")

@@ -1,5 +1,6 @@
 import pytest
 
+from provision import endpoints
 from provision.google import auth
 
 
@@ -10,6 +11,14 @@ def test_a_token_that_may_end_within_a_wait_is_told_of_before(wait: int, is_told
     if found:
         assert "ya29" not in f"{found.what}{found.why}{found.fix}"
         assert "application-default login" in found.fix
+
+
+def test_a_rehearsal_has_a_token_that_nobody_gave_and_that_never_ends() -> None:
+    environ = {auth.TOKEN: "ya29.x", endpoints.COMPUTE: "http://127.0.0.1:4711/compute/v1/"}
+    said: list[str] = []
+    auth.credentials(environ, said.append)
+    assert said == ["Credentials: the rehearsal's own, none of yours"]
+    assert auth.outlived(environ, 6 * 3600) is None
 
 
 def test_credentials_that_renew_themselves_are_told_of_never() -> None:

@@ -96,6 +96,19 @@ def test_nodes_that_wait_for_work_do_not_come(
     assert GkeJobs._coming(ours, Room(pool, 1, 16, 1), _made(size)) == for_parts
 
 
+@pytest.mark.parametrize(
+    ("pods", "coming", "said"),
+    [(2, 0, "1 to 2 nodes"), (2, 1, "1 node"), (1, 0, "1 node"), (16, 0, "2 to 4 nodes")],
+)
+def test_parts_may_be_on_more_nodes_that_are_there_than_they_fill(
+    pods: int, coming: int, said: str
+) -> None:
+    room = Room(samples.pool_like(samples.ULTRA, max_nodes=4), pods, 1, 1)
+    spec = JobSpec(name="a", command=("true",), nodes=pods, gpus=1)
+    words = preview.needs(spec, room, None, coming, None).words
+    assert words.startswith(f"The job takes {said} of demo-h200, {pods} x H200 141 GB, ")
+
+
 def test_a_price_that_nobody_knows_is_said_to_be_unknown() -> None:
     spec = JobSpec(name="a", command=("true",), nodes=1)
     found = preview.needs(spec, Room(samples.ULTRA, 1, 1, 8), _made(), 1, NO_PRICES)

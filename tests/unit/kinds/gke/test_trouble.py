@@ -70,7 +70,7 @@ RUNNING RECONCILING  | {}           | -      | the node pool np-gpu is being cha
 -                    | {document: {}, machines: []}  | the cluster does not exist | -
 -                    | @UNCOUNTED                    | -      | -
 -                    | @EMPTY                        | -      | -
--                    | @LACKS                        | 0 of 1 nodes of np-gpu exist | -
+-                    | @LACKS                        | 0 of 1 node of np-gpu exist | -
 -                    | @PENDING                      | -      | Job a waits for nodes, in no queue
 -                    | @STARTING                     | -      | Job a is starting, in no queue
 -                    | @RUNNING                      | -      | -

@@ -231,7 +231,7 @@ change                | fault
 {gpus: 7}             | 7 GPUs instead of 8
 {names: [Tesla T4]}   | Tesla T4 instead of H100
 {ecc_errors: 3}       | 3 uncorrected memory (ECC) errors
-{interfaces: 1}       | 1 network interfaces instead of 9
+{interfaces: 1}       | 1 network interface instead of 9
 """)
 def test_what_a_vm_reported_is_judged_likewise(change: dict[str, Any], fault: str) -> None:
     assert instances.reported(_vm(), replace(REPORTED, **change)).faults == (

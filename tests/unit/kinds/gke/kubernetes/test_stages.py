@@ -291,7 +291,7 @@ def _in_version(thing: Object, version: str) -> Object:
 def test_what_may_go_by_is_tried_again_and_only_what_is_changed_is_told() -> None:
     cluster = Answers(None, TransientError("500 failed calling webhook"), None, QUEUE)
     assert _apply(cluster, QUEUE) == [
-        "Kubernetes: the queue (1 of 1 objects changed)",
+        "Kubernetes: the queue (1 of 1 object changed)",
         "1 object",
     ]
     assert cluster.asked == 2 * ["find LocalQueue", "apply LocalQueue"]

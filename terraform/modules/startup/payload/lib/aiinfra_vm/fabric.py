@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from aiinfra_vm import configuration, interfaces, metadata, report, tcpxo
+from aiinfra_vm import configuration, counted, interfaces, metadata, report, tcpxo
 
 ENVIRONMENT = Path("/etc/aiinfra/nccl.env")
 """KEY=VALUE lines without quotes, for systemd, `docker run --env-file` and shells alike."""
@@ -188,7 +188,7 @@ def _faults_of_tcpxo(wanted: int) -> list[str]:
     result = _missing([*(TCPXO_LIBRARIES / name for name in names), _HELPER])
     seen = len([it for it in tcpxo.apertures() if (tcpxo.APERTURES / it.name).is_dir()])
     if seen != wanted:
-        result.append(f"{seen} aperture devices are in {tcpxo.APERTURES}, not {wanted}")
+        result.append(f"{counted(seen, 'aperture device')} in {tcpxo.APERTURES}, not {wanted}")
     health = daemon_health()
     if health:
         result.append(f"the receive-datapath manager (aiinfra-rxdm) {health}")
@@ -217,7 +217,7 @@ def _faults_of_variables(wanted: int, variables: dict[str, str]) -> list[str]:
     if len(used) == wanted and not strange:
         return []
     unknown = f", of which {', '.join(strange)} is none that is ready" if strange else ""
-    return [f"NCCL_FASTRAK_IFNAME names {len(used)} interfaces, not {wanted}{unknown}"]
+    return [f"NCCL_FASTRAK_IFNAME names {counted(len(used), 'interface')}, not {wanted}{unknown}"]
 
 
 def _any(folder: Path, pattern: str) -> bool:
@@ -231,8 +231,8 @@ def _faults_of_gib(wanted: int) -> list[str]:
     active = [it for it in ports if "ACTIVE" in it.read_text("utf-8")]
     if len(active) < wanted:
         result.append(
-            f"{len(active)} RDMA devices are active, not {wanted}: an image without their driver"
-            " (mlx5, DOCA-OFED) has none"
+            f"{counted(len(active), 'RDMA device')} active, not {wanted}: an image without their"
+            " driver (mlx5, DOCA-OFED) has none"
         )
     return result
 
@@ -247,7 +247,9 @@ def remarks(
         result.append(f"the interfaces have the MTUs {here}, the networks {sorted(mtus)}")
     named = [it for it in found if _OF_A_GPU.fullmatch(it.name)]
     if fabric["kind"] == "gib" and len(named) != fabric["interfaces"]:
-        result.append(f"{len(named)} interfaces are named as gpu0rdma0 is: guest-configs is old")
+        result.append(
+            f"{counted(len(named), 'interface')} named as gpu0rdma0 is: guest-configs is old"
+        )
     return result
 
 

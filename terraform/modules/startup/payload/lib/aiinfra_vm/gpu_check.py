@@ -6,7 +6,7 @@ import json
 import sys
 from typing import Any
 
-from aiinfra_vm import configuration, interfaces, programs, report
+from aiinfra_vm import configuration, counted, interfaces, programs, report
 
 _QUERY = "name,driver_version,ecc.errors.uncorrected.volatile.total"
 _SECONDS = 120  # a GPU that fell off its bus can make nvidia-smi hang, beyond all signals
@@ -42,8 +42,8 @@ def document(found: list[list[str]], ready: int, expected: dict[str, int]) -> di
 def complaints(checked: dict[str, Any]) -> list[str]:
     """What is not as expected, in words."""
     return [
-        f"this VM has {checked[what]} {words}, not {expected}"
-        for what, words in (("gpus", "GPUs"), ("interfaces", "network interfaces"))
+        f"this VM has {counted(checked[what], noun)}, not {expected}"
+        for what, noun in (("gpus", "GPU"), ("interfaces", "network interface"))
         for expected in [checked["expected"][what]]
         if checked[what] != expected
     ]

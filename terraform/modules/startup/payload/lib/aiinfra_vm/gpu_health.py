@@ -11,7 +11,7 @@ import re
 import subprocess
 from typing import Any, Iterator
 
-from aiinfra_vm import looks, programs
+from aiinfra_vm import counted, looks, programs
 from aiinfra_vm.tasks import check
 
 _SECONDS = 20
@@ -68,8 +68,8 @@ def faults(config: dict[str, Any], told: tuple[str, ...]) -> tuple[str, ...]:
     found = [
         *told,
         looked["error"],
-        f"{len(gpus)} GPUs instead of {wanted}" if is_less else "",
-        f"{errors} uncorrected memory (ECC) errors since its boot" if errors else "",
+        f"{counted(len(gpus), 'GPU')} instead of {wanted}" if is_less else "",
+        f"{counted(errors, 'uncorrected memory (ECC) error')} since its boot" if errors else "",
         f"no link on {', '.join(down)}" if down else "",
         check.dcgm_health(),
     ]

@@ -106,6 +106,7 @@ class Runner:
         self._doubts: tuple[Doubt, ...] = ()
         self._went: list[str] = []
         self._gpu_use: int | None = None
+        self._gpus: int | None = None  # of a VM that it shares; None for all
         self._groups = os.getgrouplist(user.pw_name, user.pw_gid) if user else []
 
     def _place(self) -> str:
@@ -308,6 +309,7 @@ class Runner:
 
     def _look_after(self, guard: job_guard.Guard) -> None:
         """Say what looks wrong with the program, until it no longer does, and what its GPUs do."""
+        guard.gpus = self._gpus
         while not self._attempt.why and not self._is_over:
             time.sleep(_LOOK_LATER * self._pace)
             found = guard.look(), guard.gpu_use

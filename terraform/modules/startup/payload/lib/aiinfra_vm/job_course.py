@@ -177,10 +177,17 @@ def _running(
         return to(course, State.STOPPING, now, failure=_loss(gone[0], told))
     if len(ended) == len(course.nodes):
         return to(course, State.SUCCEEDED, now)
-    used = [it.gpu_use for it in told.values() if it.gpu_use is not None]
-    if used:
-        course = course._replace(gpu_use=round(sum(used) / len(used)))
-    return _doubted(course, told)
+    return _doubted(measured(course, told.values()), told)
+
+
+def measured(course: Course, told: Iterable[Report], step: int = 1) -> Course:
+    """It with how busy its GPUs are, by those that say so; a change of less than `step` is none."""
+    used = [it.gpu_use for it in told if it.gpu_use is not None]
+    if not used:
+        return course
+    mean = round(sum(used) / len(used))
+    is_new = course.gpu_use is None or abs(mean - course.gpu_use) >= step
+    return course._replace(gpu_use=mean) if is_new else course
 
 
 _DOUBTS = {

@@ -71,6 +71,7 @@ class Guard:
         self._has_gpus = has_gpus
         self._used: deque[float] = deque(maxlen=_MINUTES)
         self.gpu_use: int | None = None
+        self.gpus: int | None = None  # how many it has of a VM that it shares; None for all
 
     @classmethod
     def of(
@@ -134,6 +135,8 @@ class Guard:
             return
         each = [int(it) for it in done.stdout.split() if it.isdigit()]
         if done.returncode or not each:  # of one that is divided it says none
+            return
+        if self.gpus not in {None, len(each)}:  # some that others use
             return
         self._used.append(sum(each) / len(each))
         mean = round(sum(self._used) / len(self._used))

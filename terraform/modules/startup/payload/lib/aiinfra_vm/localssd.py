@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aiinfra_vm import configuration
+from aiinfra_vm import configuration, counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -239,8 +239,8 @@ def main() -> int:
     sys.stderr.write(f"{json.dumps(found)}\n")
     if found["disks"] < found["expected"]:
         sys.stderr.write(
-            f"this VM has {found['disks']} Local SSDs, not {found['expected']}: their host may have"
-            " lost one, and a VM that is recreated gets another host\n"
+            f"this VM has {counted(found['disks'], 'Local SSD')}, not {found['expected']}: their"
+            " host may have lost one, and a VM that is recreated gets another host\n"
         )
         return 1
     return 0

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any, Mapping, NamedTuple
 
-from aiinfra_vm import configuration, roster
+from aiinfra_vm import configuration, counted, roster
 
 FOLDER = "run/aiinfra"
 """Where it is, below the root."""
@@ -120,7 +120,7 @@ def missing(found: dict[str, Any] | None) -> str:
             " (journalctl -u aiinfra-agent)"
         )
     if found["rank"] is None:
-        return f"the group has {found['nnodes']} VMs without this one, which has no rank"
+        return f"the group has {counted(found['nnodes'], 'VM')} without this one, which has no rank"
     there = [it for it in found["members"] if it["present"]]
     if len(there) == found["nnodes"]:
         return ""

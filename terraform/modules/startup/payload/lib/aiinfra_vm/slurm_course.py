@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
 
-from aiinfra_vm import job_course, jobs
+from aiinfra_vm import counted, job_course, jobs
 from aiinfra_vm.jobs import Course, Failure, Node, State
 from aiinfra_vm.slurm_queue import SHORTEST, SIGNALLED
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _ENDING = 30.0  # seconds that a job may stay in Slurm's queue when all of it has ended
 _OURS = f"{SHORTEST}:00"
+_STEP = 5  # percent of the use of its GPUs that are told: each task reads what is told of all
 _UNABLE = ("FAILED", "TIMEOUT", "OUT_OF_MEMORY", "DEADLINE", "COMPLETED")
 _COUNTS = ("waiting", "running", "succeeded", "failed", "cancelled")
 NEW = "Slurm has not looked at it yet"
@@ -270,7 +271,8 @@ def _begun(course: Course, tasks: _Tasks, now: float, *, cancelled: bool) -> Tur
     if course.state is State.WAITING:
         began = now if course.began is None else course.began
         course = job_course.to(course, State.RUNNING, now)
-        course = course._replace(attempt=tasks.attempt, began=began, failure=None)
+        course = course._replace(attempt=tasks.attempt, began=began, failure=None, gpu_use=None)
+    course = job_course.measured(course, tasks.running, _STEP)
     waiting = tuple(it.number for it in tasks.live.values() if it.is_pending)
     if course.state is State.RUNNING and cancelled:
         course = job_course.to(course, State.STOPPING, now, "it was cancelled")
@@ -337,6 +339,12 @@ class _Tasks:
         )
         return Node(index, name, told.instance_id if told else "0", "")
 
+    @property
+    def running(self) -> list[Report]:
+        """What those say that run."""
+        told = (self._told.get(it) for it in self.live)
+        return [it for it in told if it and it.attempt == self.attempt and not it.is_over]
+
     def through(self, now: float, course: Course | None = None) -> Course:
         """What follows when nothing of the attempt waits or runs."""
         course = course or self._course
@@ -347,7 +355,8 @@ class _Tasks:
                 key=lambda it: self._told[it.rank].at if it.rank in self._told else now,
             )
             what = (
-                f"attempt {course.attempt}: {len(failures)} of {len(self._indices)} tasks failed,"
+                f"attempt {course.attempt}: {len(failures)} of"
+                f" {counted(len(self._indices), 'task')} failed,"
                 f" first {job_course.words(first).replace('rank', 'task', 1)}"
             )
             return job_course.failed(course, self._spec, first, what, now)
@@ -355,8 +364,8 @@ class _Tasks:
         is_off = any(it.state == "CANCELLED" and not it.nodes for it in self.entries)
         if self.open and not is_off:
             what = (
-                f"{len(self.open)} tasks did not begin (their VM was not fit, or Slurm has lost"
-                " them with its head): they are begun again"
+                f"{counted(len(self.open), 'task')} did not begin (their VM was not fit, or Slurm"
+                " has lost them with its head): they are begun again"
             )
             return job_course.event(job_course.to(course, State.WAITING, now), what)
         if self.open:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from aiinfra_vm import configuration, gpu_check, gpu_health, slurm_conf, slurm_queue
+from aiinfra_vm import configuration, counted, gpu_check, gpu_health, slurm_conf, slurm_queue
 
 HOME = Path("/var/lib/aiinfra-job")
 """Where the folders of Run's jobs are."""
@@ -31,7 +31,7 @@ def complaint() -> str:
     except (OSError, subprocess.SubprocessError) as error:
         return f"nvidia-smi: {error}"
     if len(found) != wanted["count"]:
-        return f"{len(found)} GPUs instead of {wanted['count']}"
+        return f"{counted(len(found), 'GPU')} instead of {wanted['count']}"
     return "; ".join(gpu_health.logged())
 
 

@@ -89,7 +89,7 @@ class Runner:
         if code is None and time.monotonic() < running.deadline:
             return
         if code is None:
-            self._end(running, "late", f"stopped after {running.task.seconds} seconds")
+            self._end(running, "late", f"stopped after {running.task.seconds} s")
         elif code == 0:
             self._end(running, "done")
         else:
