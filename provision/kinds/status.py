@@ -33,7 +33,7 @@ from provision.screens.layout import counted
 from provision.settings.resource_paths import ReservationPath
 from provision.settings.storage import Share
 from provision.spec.cluster import ClusterSpec
-from provision.state import history
+from provision.state import history, liveness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -59,6 +59,8 @@ _HALF_WAY: Final = Trouble(
     fix="run Destroy again to remove the rest, or Create to make the cluster again",
 )
 
+NOT_THERE: Final = "somebody deleted it, or no Create has come so far as to make it"
+"""Why a part of a cluster that has a record does not exist."""
 _LONG: Final = 86400.0
 """Seconds for which a run that lives does not hold the lock."""
 _OLDER_STATE: Final = Trouble(
@@ -92,7 +94,12 @@ def look(
     outputs = cloud.folder.outputs()
     lock = cloud.folder.lock()
     is_held = lock is not None and context.clock.since(lock.taken or context.clock.now()) > _LONG
+    is_left = lock is not None and liveness.is_stale(cloud.folder, lock)
     found = kind.status(context, cloud, record, before)
+    if lock and not (is_held or is_left):
+        # What is not there yet is being made.
+        there = tuple(it for it in found.trouble if it.why != (NOT_THERE,))
+        found = dataclasses.replace(found, trouble=there)
     if record.removing:
         # What is missing was removed by this program, and by nobody else.
         found = dataclasses.replace(found, trouble=() if lock else (_HALF_WAY,))
@@ -108,8 +115,14 @@ def look(
         project=record.project_id,
         cluster_id=record.cluster_id,
         zone=record.zone,
-        trouble=(*([_held(lock)] if lock and is_held else []), *found.trouble),
-        waiting=(*([_changing(lock)] if lock and not is_held else []), *found.waiting),
+        trouble=(
+            *([_left(lock)] if lock and is_left else [_held(lock)] if lock and is_held else []),
+            *found.trouble,
+        ),
+        waiting=(
+            *([_changing(lock)] if lock and not (is_held or is_left) else []),
+            *found.waiting,
+        ),
         ends=(*found.ends, *_reservations(context, cloud, record)),
         history=tuple(it.done for it in done),
         in_all=history.in_all(done, context.clock.now(), context.clock.cloud),
@@ -152,6 +165,15 @@ def _held(lock: Lock) -> Trouble:
         what=f"{lock.who} holds the lock since {lock.created}, and nobody else can change it",
         why=("no run holds it for a day: machines are waited for without it", lock.operation),
         fix=_free(lock),
+    )
+
+
+def _left(lock: Lock) -> Trouble:
+    return Trouble(
+        about=About.LOCK,
+        what=f"a run was killed that was changing it since {lock.created}, and left it locked",
+        why=(f"no process of that run of {lock.who}, on this machine, is left", lock.operation),
+        fix="run the same action again with --yes: it releases the lock and continues",
     )
 
 

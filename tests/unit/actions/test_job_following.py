@@ -148,3 +148,13 @@ def test_whoever_follows_a_job_that_failed_changes_nothing_and_is_told_of_restar
     with pytest.raises(ClusterError, match="a-1 failed: lost") as told:
         jobs._ended(context, there, failed, [])
     assert ("--restarts" in told.value.problems[0].fix) is final
+
+
+def test_machines_that_nothing_asks_google_for_are_not_said_to_come_again() -> None:
+    job = Job(name="a-1", state=JobState.WAITING, attempt=1, submitted="")
+    told = jobs._who_brings(job, Stranded(what="np has no group of VMs", left=0, here=True))
+    assert "nothing asks Google for them" in told.why
+    assert told.fix == "aiinfra Run --again a-1 --create has them come, here first"
+    told = jobs._who_brings(job, Stranded(what="0 of 2 VMs run", left=0))
+    assert "may have some here again" in told.why
+    assert told.fix.endswith("another way of CAPACITY")
