@@ -1,5 +1,8 @@
 """Who decides that a stale lock is freed: --yes, or a person; Destroy asks nobody."""
 
+import contextlib
+import dataclasses
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -9,7 +12,7 @@ from provision.errors import StateError
 from provision.lifecycle import exclusive
 from provision.report import Report
 from provision.settings.choices import Action
-from provision.state import liveness
+from provision.state import history, liveness
 from provision.terraform.lock import Lock
 
 LOCK = Lock("gs://b/lock", "OperationTypeApply", "ann@here", "2026-11-21", "1", 7)
@@ -84,3 +87,21 @@ def test_a_lock_that_is_not_stale_is_somebody_elses(monkeypatch: pytest.MonkeyPa
     with pytest.raises(StateError, match="Another run is changing"):
         met.meet()
     assert met.freed == []
+
+
+@pytest.mark.parametrize(("created", "began"), [("2026-11-21T10:00:00Z", 1795255200), ("?", 2e9)])
+def test_what_a_killed_run_has_made_costs_from_its_begin_on(
+    monkeypatch: pytest.MonkeyPatch, created: str, began: float
+) -> None:
+    told: list[float] = []
+    records = iter([None, SimpleNamespace(hourly="1")])
+    run = SimpleNamespace(lock_id="2", follows_dead=False)
+    left = dataclasses.replace(LOCK, created=created)
+    monkeypatch.setattr(liveness, "announced", lambda *_: contextlib.nullcontext(run))
+    monkeypatch.setattr(exclusive, "_take", lambda *_: left)
+    monkeypatch.setattr(history, "add", lambda *_, began, **__: told.append(began))
+    context = SimpleNamespace(clock=SimpleNamespace(now=lambda: 2e9), report=Report())
+    cloud = SimpleNamespace(folder=SimpleNamespace(record=lambda: next(records)))
+    with exclusive.alone(*cast("Any", (context, cloud, None, Path()))) as follows_killed:
+        assert follows_killed
+    assert told == [began]
