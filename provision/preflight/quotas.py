@@ -46,10 +46,6 @@ _PREEMPTIBLE_CPUS: Final = "PREEMPTIBLE_CPUS"
 _ADDRESSES: Final = "IN_USE_ADDRESSES"
 _PREEMPTIBLE: Final = frozenset({"SPOT", "FLEX_START"})
 _UNLIMITED: Final = -1
-_FEWER: Final = "or use fewer or smaller machines, or a region that has quota"
-_FEWER_ANYWHERE: Final = (
-    "or use fewer or smaller machines: the quota is that of all regions together"
-)
 _NETWORKS: Final = (
     "or delete networks that nobody needs, or ask for fewer: NETWORK_CONFIG=default_network makes"
     " none, and GPU machines with fewer interfaces have fewer (a move makes the new ones before"
@@ -194,7 +190,10 @@ def _short(
     own = f", {need.own} by this deployment" if need.own else ""
     twin = f", or of {need.twin.words} in its place" if need.twin else ""
     where = [] if metric.everywhere else [place]
-    fewer = _FEWER_ANYWHERE if metric.everywhere else _FEWER
+    ways = ["fewer or smaller machines"] if found.room(need.own) > 0 else []
+    ways += [] if metric.everywhere else ["a region that has quota"]
+    all_of_it = "the quota is that of all regions together" if metric.everywhere else ""
+    fewer = ": ".join(filter(None, (f"or use {', or '.join(ways)}" if ways else "", all_of_it)))
     return note(
         Code.QUOTA_EXCEEDED,
         effect,

@@ -71,6 +71,15 @@ def test_a_quota_that_is_one_too_small_is_told_with_limit_usage_and_link(
     assert "console.cloud.google.com/iam-admin/quotas?project=my-project" in problem.fix
 
 
+def test_fewer_machines_are_no_way_out_where_the_quota_has_no_room_at_all(google: Google) -> None:
+    for limit, way in (
+        (3, "or use fewer or smaller machines, or a region"),
+        (2, "or use a region"),
+    ):
+        google.limit("NVIDIA_A100_GPUS", limit, usage=2)
+        assert f"\n{way} that has quota" in google.check({}).problems[0].fix
+
+
 TABLE = """
 limit-all GPUS_ALL_REGIONS 1 :: -> VM_TYPE: GPUS_ALL_REGIONS in all regions
 @REQUESTS = {"consumerQuotaLimits": [{"quotaBuckets": [{"effectiveLimit": "0"}]}]} ::
