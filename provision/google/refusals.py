@@ -343,7 +343,7 @@ def in_short(message: str, code: str = "") -> str:
         case Refusal.STOCKOUT | Refusal.NOT_YET if place := zone(message):
             return f"{place} has none now"
         case Refusal.QUOTA if found := quota(message):
-            return f"the quota {found.metric} is exceeded (limit {found.limit:g})"
+            return f"the quota {found.metric} is exceeded (limit {found.limit:.15g})"
         case _:
             return " ".join(message.split())
 

@@ -186,7 +186,7 @@ def _short(
     where = [] if metric.everywhere else [ctx.spec.region]
     place = "all regions" if metric.everywhere else ctx.spec.region
     enough = need.now if need.now == need.most else f"{need.now} now and up to {need.most}"
-    usage = "" if found.usage is None else f", and {found.usage:g} of it is used"
+    usage = "" if found.usage is None else f", and {found.usage:.15g} of it is used"
     own = f", {need.own} by this deployment" if need.own else ""
     twin = f", or of {need.twin.words} in its place" if need.twin else ""
     where = [] if metric.everywhere else [place]
@@ -200,7 +200,7 @@ def _short(
         setting="NETWORK_CONFIG" if metric.name in _INSTEAD else ctx.spec.pools[0].setting,
         what=f"the quota {found.metric.words} in {place} is too small: this deployment needs"
         f" {enough}{twin}",
-        why=f"the limit of {ctx.project} is {found.limit:g}{usage}{own}",
+        why=f"the limit of {ctx.project} is {found.limit:.15g}{usage}{own}",
         fix=f"request an increase at {QUOTA_PAGE}?project={ctx.project}\n"
         f"filter by {' and '.join([*found.metric.filters, *where])}, select it, click Edit"
         f" ({QUOTA_ROLE})\n"
