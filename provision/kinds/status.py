@@ -173,7 +173,7 @@ def _left(lock: Lock) -> Trouble:
         about=About.LOCK,
         what=f"a run was killed that was changing it since {lock.created}, and left it locked",
         why=(f"no process of that run of {lock.who}, on this machine, is left", lock.operation),
-        fix="run the same action again with --yes: it releases the lock and continues",
+        fix="run Create --yes to go on, or Destroy --yes: each releases the lock first",
     )
 
 

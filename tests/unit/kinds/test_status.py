@@ -166,7 +166,7 @@ def test_what_is_not_there_yet_is_no_trouble_while_a_run_makes_it_and_is_once_th
     left, also = killed.trouble
     assert (also, killed.waiting) == (gone, ())
     assert left.what.startswith("a run was killed that was changing it since")
-    assert "with --yes" in left.fix
+    assert left.fix.startswith("run Create --yes to go on, or Destroy --yes")
 
 
 def test_a_state_that_is_gone_is_told_but_while_somebody_may_be_making_it() -> None:
