@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from rehearsal.cloud.facts.node_health import FAILS_AFTER, FAILURES
 from rehearsal.cloud.kubernetes import google, objects, pods, pools, quantities
 from rehearsal.cloud.kubernetes.pools import GPU, Pool
-from rehearsal.cloud.scenarios import STRUCK
+from rehearsal.cloud.scenarios import STRUCK, VICTIMS
 from rehearsal.cloud.wire import rfc3339
 
 if TYPE_CHECKING:
@@ -256,8 +256,6 @@ BAD_GPU: Final = "bad-gpu"
 SLOW: Final = "slow-vm"
 NO_INTERFACE: Final = "missing-interface"
 
-_VICTIMS: Final = "scenarios/victims"
-
 
 def strikes(world: World, scenario: str, pod: Object) -> bool:
     """Whether a scenario is about a pod's node: the first by name of its pool that has such pods.
@@ -271,10 +269,10 @@ def strikes(world: World, scenario: str, pod: Object) -> bool:
     there = {it["metadata"]["name"] for it in of(world, pool)}
     # What a pod has written is read after its node is gone too.
     used = {it["spec"].get("nodeName", "") for it in pods.every(world) if pool_of(it) == pool}
-    struck = world.store.get(_VICTIMS, key)
+    struck = world.store.get(VICTIMS, key)
     if struck is None or struck["node"] not in there | used:
         struck = {"node": min(used - {""})}
-        world.store.put(_VICTIMS, key, struck)
+        world.store.put(VICTIMS, key, struck)
     return bool(struck["node"] == pod["spec"]["nodeName"])
 
 
