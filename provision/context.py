@@ -53,6 +53,7 @@ class Move:
     # whether that end is agreed to where nobody can be asked: this run made the cluster for its
     # job, or destroys it in the end
     own: bool
+    lost: tuple[str, ...] = ()  # jobs of others that wait there, and go with its queue
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,5 @@
 """The simulated cloud for anybody's use: `aiinfra-rehearsal serve|show|forget|story`."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import shlex
@@ -9,21 +7,15 @@ import shutil
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rehearsal import clock, inventory, page, session, story
 from rehearsal.cloud import faults, real_programs, scenarios
 from rehearsal.errors import RehearsalError, UnknownFault
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-_USAGE = 2
-"""The exit code of a command line that is no use, as argparse has it."""
-_LOOK = 1.0
-"""Seconds between two looks at the clock."""
+_USAGE = 2  # the exit code of a command line that is no use, as argparse has it
+_LOOK = 1.0  # seconds between two looks at the clock
 
 
 def _faults_help() -> str:
@@ -92,11 +84,7 @@ def _serve(folder: Path, arguments: argparse.Namespace) -> None:
 
 
 def _faults(arguments: argparse.Namespace) -> faults.Faults:
-    """The faults that the command line names.
-
-    Raises:
-        UnknownFault: One of them is none.
-    """
+    """The faults that the command line names; UnknownFault if one of them is none."""
     try:
         return faults.Faults(arguments.faults, seed=arguments.seed)
     except ValueError as error:

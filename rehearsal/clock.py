@@ -9,15 +9,11 @@ it stands from one request to the next, and as much of that counts as makes it s
 the cloud reads both, too.
 """
 
-from __future__ import annotations
-
 import time
 import uuid
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
 
 VARIABLE: Final = "CLOUD_CLOCK_RATE"
 FILE_VARIABLE: Final = "CLOUD_CLOCK_FILE"
@@ -43,10 +39,7 @@ def stand(file: Path) -> None:
 
 
 def go(file: Path, share: float = 0.0) -> float:
-    """Let time go on where it stands still; the moment that it is.
-
-    `share`: the part of the time that it stood which counts all the same.
-    """
+    """Let time go on where it stands still, which counts by a share; the moment that it is."""
     behind, since = _read(file)
     if since:
         _write(file, behind + (time.time() - since) * (1 - share), 0.0)

@@ -1,7 +1,5 @@
 """Why there can be no rehearsal; what happened, why, and what fixes it."""
 
-from __future__ import annotations
-
 
 class RehearsalError(Exception):
     """A rehearsal can't begin.

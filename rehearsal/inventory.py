@@ -1,16 +1,12 @@
 """What exists in the simulated cloud that somebody made."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 from urllib.parse import unquote
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.store import Store
+from rehearsal.cloud.store import Store
 
 _ROOT = re.compile(r"https://[^/]+/(?:[a-z]+/)?v\d\w*/")
 _NO_RESOURCES = re.compile(r".*/(?:operations|deleted|policies)")
@@ -52,10 +48,7 @@ def resources(store: Store, now: float) -> Iterator[str]:
 
 
 def stays(line: str) -> bool:
-    """Whether a line of `resources` is about what a Destroy leaves.
-
-    That is buckets, old versions, and the logs beside a state.
-    """
+    """Whether a line is about what a Destroy leaves: buckets, old versions, logs beside a state."""
     is_log = line.startswith("storage/objects ") and "-deployment/logs/" in line
     return is_log or line.startswith("storage/buckets ") or line.endswith(_OLD_VERSIONS)
 

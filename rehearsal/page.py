@@ -1,19 +1,15 @@
 """What this Google Cloud knows and what it refuses: a page that is written from its own tables."""
 
-from __future__ import annotations
-
 import html
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
 
 from rehearsal.cloud import compute, container, discovery, faults, scenarios, server
 from rehearsal.cloud.kubernetes import kinds
 from rehearsal.cloud.routes import Routes
 from rehearsal.cloud.storage.json_api import json_api
 from rehearsal.provider import mirror, resources
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 _BEHIND: Final = {"/container/v1/": container.routes, "/storage/v1/": json_api}
 """The tables of those APIs that look after clocks and agents before they answer."""

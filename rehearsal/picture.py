@@ -1,20 +1,15 @@
 """What a terminal showed, as a picture: an SVG that loads nothing, for a page that tells of it."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import xml.etree.ElementTree as ET
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 _CONTROL: Final = re.compile(r"\x1b\[([0-9;]*)([A-Za-z])|\x1b\][^\x07]*\x07|[\x00-\x08\x0b-\x1a]")
 _FONT: Final = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 _SIZE: Final = 13
-_ADVANCE: Final = 7.83
-"""The width of a character: 0.602 of the size, as the usual fonts have it."""
+_ADVANCE: Final = 7.83  # the width of a character: 0.602 of the size, as the usual fonts have it
 _STEP: Final = 19
 _PAD: Final = 18
 _BAR: Final = 34

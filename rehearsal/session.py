@@ -4,8 +4,6 @@ Nothing in the program knows of it. What is done here could be done by hand: sta
 variables, start the program.
 """
 
-from __future__ import annotations
-
 import difflib
 import itertools
 import json
@@ -14,9 +12,10 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 from urllib.parse import urlsplit
 
 from rehearsal import clock
@@ -25,11 +24,7 @@ from rehearsal.cloud.facts import offers
 from rehearsal.errors import CloudNotStarted, UnknownScenario
 from rehearsal.presumption import named
 from rehearsal.provider import given, mirror
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rehearsal.provider.given import Given
+from rehearsal.provider.given import Given
 
 FOLDER_VARIABLE = "AIINFRA_REHEARSAL_FOLDER"
 DATABASE = "cloud.sqlite"
@@ -214,11 +209,7 @@ def cut_off(argv: Sequence[str], scenario: str) -> str:
 
 
 def check_scenario(scenario: str) -> None:
-    """Refuse a scenario that is not known.
-
-    Raises:
-        UnknownScenario: It names those that are.
-    """
+    """Refuse a scenario that is not known: UnknownScenario names those that are."""
     try:
         scenarios.parse(scenario)
     except ValueError as error:
@@ -238,21 +229,14 @@ def _meant(scenario: str) -> str:
 
 
 def wanted_provider(folder: Path, environ: Mapping[str, str], scenario: str) -> Given | None:
-    """What Terraform is to run in place of the stand-in, by environment and scenario; or None.
-
-    Raises:
-        ProviderNotUsable: It can't be run, or is not there.
-    """
+    """What runs in place of the stand-in, if anything; ProviderNotUsable if it can't be run."""
     return given.find(environ, folder, wanted=given.SCENARIO in scenarios.parse(scenario))
 
 
 def _start_cloud(
     folder: Path, environ: Mapping[str, str], scenario: str, settings: Mapping[str, str]
 ) -> tuple[str, str]:
-    """Start the cloud; its end comes with the end of this process, whatever program that then is.
-
-    Returns its base URL, and what is presumed in it, as a sentence; when it serves.
-    """
+    """Start the cloud, which ends with this process; its base URL, and what is presumed there."""
     # Anybody may read a command line, so what names nothing stays out of it.
     naming = {name: text for name, text in settings.items() if name in named.SETTINGS}
     reading, writing = os.pipe()

@@ -8,8 +8,6 @@ Sources: `gcloud compute ssh --help`, `kubectl exec --help`: the exit code is th
 where it was not run.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import io
@@ -21,24 +19,19 @@ import sys
 import tarfile
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 from rehearsal import session
 from rehearsal.cloud import real_programs
 from rehearsal.cloud.compute import startup_told
 from rehearsal.cloud.compute.resources import INSTANCE
 from rehearsal.cloud.storage import objects
-from rehearsal.cloud.store import Database
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rehearsal.cloud.store import Store
+from rehearsal.cloud.store import Database, Store
 
 _NOT_RUN: Final = 1
-_USER: Final = "owner_example_com"
-"""Whom OS Login makes of the owner of each project here."""
+_USER: Final = "owner_example_com"  # whom OS Login makes of the owner of each project here
 _PACKS: Final = re.compile(
     r".*test -d (?P<folder>\S+) \|\| [^\n]*exit (?P<none>\d+)[^\n]*\n.*exit (?P<missing>\d+); \}\n"
     r".*tar -C \S+ -cf - (?P<path>.+)\n",
@@ -47,8 +40,6 @@ _PACKS: Final = re.compile(
 
 
 class _Packed(NamedTuple):
-    """The folder of a job, as an archive."""
-
     content: bytes
     has_run: bool = False  # whether its program has
 

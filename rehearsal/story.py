@@ -6,8 +6,6 @@ really run, on this machine. What is shown is what the product and the program p
 that begin with "$" are from here.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil
@@ -16,15 +14,13 @@ import sys
 import tempfile
 import textwrap
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rehearsal import clock, picture, session
 from rehearsal.cloud import real_programs
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _SETTINGS: Final = {
     "PROJECT_ID": "my-project",
@@ -85,10 +81,7 @@ ACTS: Final = (
 
 
 class Screen:
-    """Where the story is told.
-
-    `keeps`: whether to keep what is shown, with its colours, for a picture.
-    """
+    """Where the story is told, and kept with its colours if there is to be a picture."""
 
     def __init__(self, *, keeps: bool = False) -> None:
         self._keeps = keeps

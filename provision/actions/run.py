@@ -192,10 +192,12 @@ def _elsewhere(context: Context, jobs: Jobs, one: Job, found: Stranded, *, own: 
         record = ownership.existing(context, cloud, registry.ALL, "to run jobs on")
         spec = registry.of(context.settings).spec(context.settings)
         _require_movable(context, jobs, record, one, found)
+        lost = tuple(consent.of_others(jobs)) if found.left else ()
         settings = pricing.of_the_rest(context, cloud, spec)
         if settings is not context.settings:
             context.report.settings = intake.effective(settings)
-        move = Move(why=found.what, left=found.left, serial=record.serial, own=own)
+        left, serial = found.left, record.serial
+        move = Move(why=found.what, left=left, serial=serial, own=own, lost=lost)
         create(context.but(settings=settings, move=move), copies=False)
     except (SettingsError, CheckError, StateError) as error:
         context.note(error.problems)

@@ -168,17 +168,13 @@ def _named(label: str, texts: Sequence[str]) -> list[tuple[str, str]]:
     return [(label if number == 0 else "", text) for number, text in enumerate(texts)]
 
 
-def missing(vms: Collection[str]) -> list[Problem]:
-    """A note on VMs whose notebook has no URL yet; empty if there are no such VMs."""
-    if not vms:
-        return []
-    return [
-        Problem(
-            code=Code.NO_URL,
-            setting="SHOW_PROXY_URL",
-            what=f"there is no URL yet for the notebook on {words.listed(vms)}",
-            why="a VM writes it itself: it needs docker for that, and its account the permissions"
-            " compute.instances.get and compute.instances.setMetadata",
-            fix="use the tunnel whose command is printed; SHOW_PROXY_URL=no does not wait for it",
-        )
-    ]
+def missing(vms: Collection[str]) -> Problem:
+    """A note on VMs whose notebook has no URL yet."""
+    return Problem(
+        code=Code.NO_URL,
+        setting="SHOW_PROXY_URL",
+        what=f"there is no URL yet for the notebook on {words.listed(vms)}",
+        why="a VM writes it itself: it needs docker for that, and its account the permissions"
+        " compute.instances.get and compute.instances.setMetadata",
+        fix="use the tunnel whose command is printed; SHOW_PROXY_URL=no does not wait for it",
+    )

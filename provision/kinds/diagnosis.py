@@ -1,4 +1,4 @@
-"""Which machines are at fault, found by trying parts of them, and what fixes them, in words.
+"""Which machines are at fault, by their GPUs and by trying parts of them, and what fixes them.
 
 A bandwidth between machines needs two of them, so a failure is never one's alone. A machine is at
 fault when it fails together with machines that have all passed with others. Whoever has failed with
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from provision import words
 from provision.catalogue import bandwidths
@@ -23,7 +23,9 @@ from provision.errors import Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from provision.catalogue.bandwidths import Reference
+    from provision.catalogue.machines import Gpu
+    from provision.documents.checks import NodeCheck, VmCheck
+
 
 Members = tuple[str, ...]
 """The names of machines, VMs or nodes, that are tried together."""
@@ -136,6 +138,53 @@ def _sorted(vms: Iterable[str]) -> Members:
     return tuple(sorted(vms))
 
 
+# ------------------------------------------------------------------ the GPUs of one
+
+
+def faults_of_gpus(
+    gpus: Sequence[Mapping[str, Any]], error: str, count: int | None, kind: Gpu | None
+) -> Iterator[str]:
+    """What is wrong, by what nvidia-smi says, and where it failed by the `error`.
+
+    Uncorrected errors of the memory since the boot are a fault, and so are repairs that failed or
+    wait; errors of the past that were repaired are none (NVIDIA's pages on memory errors). Each GPU
+    has `name`, `ecc_volatile` (None where it does not count errors), and as far as it is known
+    `repair_failed` and `repair_pending`.
+    """
+    if error:
+        yield error
+    if count is not None and len(gpus) != count:
+        yield f"{len(gpus)} GPUs instead of {count}"
+    yield from strange([str(gpu.get("name")) for gpu in gpus], kind)
+    errors = {n: gpu["ecc_volatile"] for n, gpu in enumerate(gpus) if gpu.get("ecc_volatile")}
+    if errors:
+        total = sum(errors.values())
+        yield f"{total} uncorrected memory (ECC) errors since its boot, on {_numbered(errors)}"
+    if broken := [n for n, gpu in enumerate(gpus) if gpu.get("repair_failed")]:
+        yield f"{_numbered(broken)} can't repair its memory any more"
+    if pending := [n for n, gpu in enumerate(gpus) if gpu.get("repair_pending")]:
+        yield f"{_numbered(pending)} waits for a restart to repair its memory"
+
+
+def strange(names: Sequence[str], kind: Gpu | None) -> list[str]:
+    """GPUs of another kind than they should be, in words; at most one line."""
+    if kind is None:
+        return []
+    # A part of an RTX PRO 6000 calls itself "RTX Pro 6000".
+    other = sorted({it for it in names if kind.model.casefold() not in it.casefold()})
+    return [f"{', '.join(other)} instead of {kind.model}"] if other else []
+
+
+def memory_errors(gpus: Sequence[Mapping[str, Any]]) -> int | None:
+    """The uncorrected memory errors of all since the boot; None where no GPU counts them."""
+    known = [gpu["ecc_volatile"] for gpu in gpus if gpu.get("ecc_volatile") is not None]
+    return sum(known) if known else None
+
+
+def _numbered(numbers: Iterable[int]) -> str:
+    return words.listed([f"GPU {number}" for number in numbers])
+
+
 # ------------------------------------------------------------------ in words
 
 
@@ -149,21 +198,15 @@ class Remedies:
     closer: str  # how to have machines that stand closer to each other
 
 
-class Checked(Protocol):
-    """What a machine found about itself, judged."""
-
-    @property
-    def faults(self) -> tuple[str, ...]:
-        """What is wrong with it, in words; none if nothing is."""
-
-
 def failed(what: str, *, why: str = "", fix: str) -> Problem:
     """A problem that a test has found."""
     return Problem(code=Code.TEST_FAILED, what=what, why=why, fix=fix)
 
 
 def of_single(
-    checked: Mapping[str, Checked], machine_type: Callable[[str], str], fix: Callable[[str], str]
+    checked: Mapping[str, VmCheck | NodeCheck],
+    machine_type: Callable[[str], str],
+    fix: Callable[[str], str],
 ) -> list[Problem]:
     """What is wrong with machines on their own, by their names."""
     return [
@@ -179,40 +222,33 @@ def of_single(
 
 def problems(
     finding: Finding, tried: Sequence[Tried], bar: str, remedies: Remedies
-) -> list[Problem]:
+) -> Iterator[Problem]:
     """What is wrong between machines. `bar`: what measurements are judged by."""
     members, suspects = remedies.members, finding.suspects
     bad = [it for it in tried if not it.passed]
-    found = [
-        failed(
+    for name in finding.faulty:
+        yield failed(
             f"{name} is at fault: {worst(tried, name)}",
             why=f"it failed with nobody but {members} that passed with others; {bar}",
             fix=remedies.another((name,)),
         )
-        for name in finding.faulty
-    ]
     if suspects:
         last = next(it.why for it in reversed(bad) if set(suspects) & set(it.members))
-        found.append(
-            failed(
-                f"between {words.listed(suspects)}: {last}",
-                why=f"which of them is at fault shows only beside two that are not; {bar}",
-                fix=f"{remedies.another(suspects)}; or {remedies.more}",
-            )
+        yield failed(
+            f"between {words.listed(suspects)}: {last}",
+            why=f"which of them is at fault shows only beside two that are not; {bar}",
+            fix=f"{remedies.another(suspects)}; or {remedies.more}",
         )
     for together in finding.together:
         why = next(it.why for it in bad if it.members == together)
-        found.append(
-            failed(
-                f"{len(together)} {members} together: {why}",
-                why=f"parts of them are as fast as they should be; {bar}",
-                fix=remedies.closer,
-            )
+        yield failed(
+            f"{len(together)} {members} together: {why}",
+            why=f"parts of them are as fast as they should be; {bar}",
+            fix=remedies.closer,
         )
-    return found
 
 
-def bar(machine_type: str, reference: Reference | None) -> str:
+def bar(machine_type: str, reference: bandwidths.Reference | None) -> str:
     """What measurements are judged by."""
     if reference is None:
         return f"there is no published figure for {machine_type}"

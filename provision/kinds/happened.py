@@ -96,7 +96,8 @@ def look(operations: Iterable[Mapping[str, Any]], ours: Callable[[str], bool]) -
 def within_a_day(told: Sequence[Told], clock: Clock, noun: str) -> tuple[Happened, ...]:
     """What happened within a day, by what it was."""
     lately = [it for it in _causes(told) if clock.since(it.moment) < _DAY]
-    return tuple(_summed(event, lately, clock, noun) for event in Event if _of(event, lately))
+    every = ((event, [it for it in lately if it.event is event]) for event in Event)
+    return tuple(_summed(event, them, clock, noun) for event, them in every if them)
 
 
 def storms(told: Sequence[Told], clock: Clock) -> Iterator[Trouble]:
@@ -138,12 +139,7 @@ def _causes(told: Iterable[Told]) -> Iterator[Told]:
             yield it
 
 
-def _of(event: Event, lately: Iterable[Told]) -> list[Told]:
-    return [it for it in lately if it.event is event]
-
-
-def _summed(event: Event, lately: Iterable[Told], clock: Clock, noun: str) -> Happened:
-    them = _of(event, lately)
+def _summed(event: Event, them: Sequence[Told], clock: Clock, noun: str) -> Happened:
     often = Counter(it.name for it in them).most_common()
     named = [f"{name} {times} times" if times > 1 else name for name, times in often[:_NAMED]]
     named += [f"{len(often) - _NAMED} more"] if len(often) > _NAMED else []

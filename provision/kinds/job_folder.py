@@ -10,7 +10,6 @@ have written.
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import re
 from dataclasses import asdict, replace
@@ -23,6 +22,7 @@ from provision.documents import json_object
 from provision.documents.events import stamp
 from provision.documents.job import Job, JobFailure, JobState, JobTasks
 from provision.errors import ClusterError, SettingsError, StateError
+from provision.kinds.status import seconds_of
 from provision.spec import job, packages
 from provision.state import objects
 from provision.state.objects import Stored, Writer
@@ -81,7 +81,7 @@ class JobFolder:
             name = name_of(archive.sha256)
             self._folder.write_once(name, archive.path, "application/gzip")
         while True:
-            named = job.numbered(spec.name, [*self.names(), *taken])
+            named = job.numbered(spec.name, [*self.ours(), *taken])
             # A job as machines read it.
             document = {
                 "name": named,
@@ -112,23 +112,15 @@ class JobFolder:
             if self._folder.write_once(ASKED.at(named), text, "application/json"):
                 return named
 
-    def names(self) -> Sequence[str]:
-        """The names of all jobs, the newest last."""
+    def ours(self) -> Sequence[str]:
+        """The names of all jobs of Run, the newest last."""
         found = self._folder.created(ASKED)
         return [it for it in sorted(found, key=lambda name: found[name]) if it != ORDER]
 
-    def asked(self, name: str) -> dict[str, Any] | None:
-        """A job as it was asked for; None if there is none of this name."""
-        return self._folder.read(ASKED, name)
-
-    def again(self, name: str) -> dict[str, Any] | None:
-        """A job that can be run again as it was; None if there is none of this name.
-
-        Raises:
-            StateError: Its folder is gone.
-        """
-        asked = self.asked(name)
-        sent = json_object.text((asked or {}).get("files"))
+    def asked(self, name: str, *, again: bool = False) -> dict[str, Any] | None:
+        """A job as it was asked for; see `Jobs`."""
+        asked = self._folder.read(ASKED, name)
+        sent = json_object.text((asked or {}).get("files")) if again else ""
         if sent and not (_SHA256.fullmatch(sent) and self._folder.has(name_of(sent))):
             raise StateError(
                 f"The folder of {name} is not there any more",
@@ -240,22 +232,11 @@ def machine(pool: Pool, listed: Prices | None) -> dict[str, Any]:
 
 
 def hourly(machine: Mapping[str, Any], part: int | None) -> Decimal | None:
-    """What so many GPUs of a machine cost in an hour: their share of it; None if not known.
-
-    `part`: None for all of it.
-    """
+    """What a machine costs in an hour, or so many of its GPUs: their share; None if not known."""
     text, has = json_object.text(machine.get("hourly")), json_object.whole(machine.get("gpus")) or 0
     if not _MONEY.fullmatch(text):
         return None
     return Decimal(text) * part / has if part and 0 < part < has else Decimal(text)
-
-
-def seconds_of(moment: str | None) -> float | None:
-    """A moment in seconds since 1970; None for none."""
-    try:
-        return dt.datetime.fromisoformat(moment).timestamp() if moment else None
-    except (ValueError, OverflowError):
-        return None
 
 
 def require_rank(job: Job, rank: int) -> None:

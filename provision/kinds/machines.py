@@ -17,13 +17,12 @@ from provision.deployment.kind import Stranded
 from provision.documents.timeline import StageName
 from provision.errors import Alternatives, CapacityError, ClusterError, Problem, StillWaiting
 from provision.google import refusals
-from provision.google.api import GoogleApiError
+from provision.google.api import GoogleApi, GoogleApiError
 from provision.google.refusals import QUOTA_PAGE, QUOTA_ROLE, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from provision.google.api import GoogleApi
     from provision.spec.pools import Group
     from provision.time.stages import Progress
 
@@ -51,7 +50,7 @@ def wait(  # noqa: PLR0913 - each is a fact of its own
     with progress.stage(StageName.MACHINES) as stage:
         deadline = stage.deadline(timeout, _POLL)
         while True:
-            instances = _look(api, group)
+            instances = look(api, group)
             running = sum(map(_runs, instances))
             news = group.that_run(running)
             if running >= group.size and len(instances) == group.size:
@@ -75,11 +74,6 @@ def wait(  # noqa: PLR0913 - each is a fact of its own
             deadline.pause()
 
 
-def all_run(api: GoogleApi, group: Group) -> bool:
-    """Whether all VMs of a managed instance group run now."""
-    return run(_look(api, group), group)
-
-
 def run(instances: Sequence[Mapping[str, Any]], group: Group) -> bool:
     """Whether all VMs of a managed instance group run, by what it said of them."""
     return len(instances) == group.size and all(map(_runs, instances))
@@ -100,7 +94,8 @@ def checking(what: str) -> Iterator[None]:
         ) from error
 
 
-def _look(api: GoogleApi, group: Group) -> list[dict[str, Any]]:
+def look(api: GoogleApi, group: Group) -> list[dict[str, Any]]:
+    """What a managed instance group says of its VMs."""
     with checking(f"the VMs of the group {group.name} run"):
         return api.managed_instances(group.project, group.zone, group.name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.codes import Code
-from provision.deployment.kind import deploy
+from provision.deployment.kind import Kind, deploy
 from provision.errors import StateError
 from provision.kinds.gke.kind import GKE_CLUSTER
 from provision.kinds.vms.kind import VM_GROUP
@@ -14,7 +14,6 @@ from provision.settings.choices import KIND, Orchestrator
 if TYPE_CHECKING:
     from provision.context import Context
     from provision.deployment.deployment import Deployment, RunInputs
-    from provision.deployment.kind import Kind
     from provision.settings.model import Settings
 
 # Any: each kind has a specification type of its own.

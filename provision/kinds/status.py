@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypedDict, TypeVar
 
 from provision import __version__
+from provision.catalogue import machines
 from provision.catalogue.filestores import Tier
 from provision.codes import Code
 from provision.cost import estimate
@@ -33,6 +34,7 @@ from provision.screens.layout import counted
 from provision.settings.resource_paths import ReservationPath
 from provision.settings.storage import Share
 from provision.spec.cluster import ClusterSpec
+from provision.spec.topology import gpu_words
 from provision.state import history, liveness
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from provision.deployment.kind import Kind
     from provision.documents.cost import Cost, Part
     from provision.spec.pools import Pool
+    from provision.state.folder import StateFolder
     from provision.state.record import Record
     from provision.terraform.lock import Lock
     from provision.time.clock import Clock
@@ -93,10 +96,9 @@ def look(
     done = () if is_one_of_all else history.of(cloud.folder)
     outputs = cloud.folder.outputs()
     lock = cloud.folder.lock()
-    is_held = lock is not None and context.clock.since(lock.taken or context.clock.now()) > _LONG
-    is_left = lock is not None and liveness.is_stale(cloud.folder, lock)
+    held, changing = _of_lock(lock, cloud.folder, context.clock) if lock else ([], [])
     found = kind.status(context, cloud, record, before)
-    if lock and not (is_held or is_left):
+    if changing:
         # What is not there yet is being made.
         there = tuple(it for it in found.trouble if it.why != (NOT_THERE,))
         found = dataclasses.replace(found, trouble=there)
@@ -115,14 +117,8 @@ def look(
         project=record.project_id,
         cluster_id=record.cluster_id,
         zone=record.zone,
-        trouble=(
-            *([_left(lock)] if lock and is_left else [_held(lock)] if lock and is_held else []),
-            *found.trouble,
-        ),
-        waiting=(
-            *([_changing(lock)] if lock and not (is_held or is_left) else []),
-            *found.waiting,
-        ),
+        trouble=(*held, *found.trouble),
+        waiting=(*changing, *found.waiting),
         ends=(*found.ends, *_reservations(context, cloud, record)),
         history=tuple(it.done for it in done),
         in_all=history.in_all(done, context.clock.now(), context.clock.cloud),
@@ -150,37 +146,22 @@ def _newer_tool(version: str) -> Problem:
     )
 
 
-def _changing(lock: Lock) -> Waiting:
-    return Waiting(
-        about=About.LOCK,
-        what=f"{lock.who} is changing it since {lock.created}",
-        why=(lock.operation,),
-        advice=_free(lock),
-    )
-
-
-def _held(lock: Lock) -> Trouble:
-    return Trouble(
-        about=About.LOCK,
-        what=f"{lock.who} holds the lock since {lock.created}, and nobody else can change it",
-        why=("no run holds it for a day: machines are waited for without it", lock.operation),
-        fix=_free(lock),
-    )
-
-
-def _left(lock: Lock) -> Trouble:
-    return Trouble(
-        about=About.LOCK,
-        what=f"a run was killed that was changing it since {lock.created}, and left it locked",
-        why=(f"no process of that run of {lock.who}, on this machine, is left", lock.operation),
-        fix="run Create --yes to go on, or Destroy --yes: each releases the lock first",
-    )
-
-
-def _free(lock: Lock) -> str:
-    return (
+def _of_lock(lock: Lock, folder: StateFolder, clock: Clock) -> tuple[list[Trouble], list[Waiting]]:
+    if liveness.is_stale(folder, lock):
+        what = f"a run was killed that was changing it since {lock.created}, and left it locked"
+        none = f"no process of that run of {lock.who}, on this machine, is left"
+        go_on = "run Create --yes to go on, or Destroy --yes: each releases the lock first"
+        why = none, lock.operation
+        return [Trouble(about=About.LOCK, what=what, why=why, fix=go_on)], []
+    free = (
         f"if you are sure that this run is dead, run its action again with --break-lock {lock.id}"
     )
+    if clock.since(lock.taken or clock.now()) <= _LONG:
+        what = f"{lock.who} is changing it since {lock.created}"
+        return [], [Waiting(about=About.LOCK, what=what, why=(lock.operation,), advice=free)]
+    what = f"{lock.who} holds the lock since {lock.created}, and nobody else can change it"
+    why = "no run holds it for a day: machines are waited for without it", lock.operation
+    return [Trouble(about=About.LOCK, what=what, why=why, fix=free)], []
 
 
 def _links(record: Record, kind: Kind[ClusterSpec], outputs: Mapping[str, Any]) -> dict[str, str]:
@@ -197,6 +178,17 @@ def _links(record: Record, kind: Kind[ClusterSpec], outputs: Mapping[str, Any]) 
 
 
 # ------------------------------------------------------------------ what is wrong
+
+
+def gpus_of(machine_type: str, attached: str | None = None, count: int = 0) -> str:
+    """The GPUs of each machine, such as "2 x A100 40 GB"; "" for none, or if not known."""
+    if attached and count:
+        return f"{count} x {gpu_words(attached)}"
+    machine = machines.lookup(machine_type)
+    if machine is None or machine.family.gpu is None:
+        return ""
+    # A machine may have a part of one, such as "1/8".
+    return f"{machine.part or machine.gpus or 0} x {gpu_words(machine.family.gpu.name)}"
 
 
 class Named(Protocol):
@@ -248,6 +240,14 @@ def trouble(
 
 
 # ------------------------------------------------------------------ when machines end
+
+
+def seconds_of(moment: str | None) -> float | None:
+    """An RFC 3339 moment as Unix epoch; None where there is none, or it can't be read."""
+    try:
+        return dt.datetime.fromisoformat(moment).timestamp() if moment else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def until(moment: str, clock: Clock) -> int:
@@ -326,9 +326,10 @@ class Existing(ClusterSpec):
     """A cluster that exists, as far as its cost goes: by what Google says of its machines."""
 
     machines: tuple[Pool, ...]  # the machines that run jobs
-    system: tuple[Pool, ...] = ()  # those that run none
-    network_is_made: bool = False  # whether it has a network of its own
+    system_pools: tuple[Pool, ...] = ()  # those that run none
+    makes_network: bool = False  # whether it has a network of its own
     has_control_plane: bool = False  # whether Google runs a control plane for it
+    gpu_networks: tuple[fabrics.Network, ...] = ()  # which cost nothing
     # name of a pool -> how long each of its machines has existed, in hours of cloud time
     ages: Mapping[str, Sequence[float]]
     age: float | None  # how long all else has existed; None if not known
@@ -348,26 +349,11 @@ class Existing(ClusterSpec):
     @property
     def pools(self) -> tuple[Pool, ...]:
         """All machines."""
-        return (*self.machines, *self.system)
-
-    @property
-    def system_pools(self) -> tuple[Pool, ...]:
-        """The machines that run no jobs."""
-        return self.system
-
-    @property
-    def makes_network(self) -> bool:
-        """Whether it has a network of its own."""
-        return self.network_is_made
+        return (*self.machines, *self.system_pools)
 
     def with_each(self, change: Callable[[Pool], Pool]) -> Mapping[str, Any]:
         """The machines that run jobs, changed."""
         return {"machines": tuple(map(change, self.machines))}
-
-    @property
-    def gpu_networks(self) -> tuple[fabrics.Network, ...]:
-        """None: networks cost nothing."""
-        return ()
 
 
 def cost_of(existing: Existing | None, listed: Prices | None) -> tuple[Cost | None, SoFar | None]:

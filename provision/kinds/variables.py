@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from provision.catalogue import filestores, names
-from provision.spec.cluster import BucketGrant
+from provision.spec.cluster import BucketGrant, ClusterSpec
 
 if TYPE_CHECKING:
     from provision.documents.plan import Identity
     from provision.google.owner import Owner
-    from provision.spec.cluster import ClusterSpec
     from provision.spec.pools import Pool
     from provision.state.location import StateLocation
 

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from typing import TYPE_CHECKING, Any, Final
 
-from provision import __version__, intake, preflight
+from provision import __version__, intake, preflight, words
 from provision.deployment import deployment, workspace
 from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs, SpecT
 from provision.deployment.kind import deploy
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.kind import Kind
+    from provision.documents.plan import Loss
     from provision.documents.plan import Plan as PlanDocument
     from provision.files.archive import Archive
     from provision.preflight import CheckResults
@@ -345,7 +346,21 @@ def _planned(
         found = _of_ours(context, cloud, target, desk)
     found, held = _held(context, cloud, kind, target, desk, found)
     found = _adopted(context, cloud, target, desk, found)
-    return dataclasses.replace(found, held=held)
+    return dataclasses.replace(found, held=held, losses=_queued(context, cloud, kind, found))
+
+
+def _queued(context: Context, cloud: Cloud, kind: Kind[SpecT], found: Plan) -> tuple[Loss, ...]:
+    """The losses, and with a group what others run on it, or have in its queue."""
+    record = cloud.folder.record()
+    gone = {it.address for it in found.removals if it.type == resources.GROUP.type}
+    if not gone or record is None:
+        return found.losses
+    others = words.listed(list(consent.of_others(kind.jobs(context, cloud, record))))
+    lost = f"; jobs of others are lost: {others}" if others else ""
+    return tuple(
+        dataclasses.replace(it, words=f"{it.words}{lost}") if it.address in gone else it
+        for it in found.losses
+    )
 
 
 def _held(  # noqa: PLR0913, PLR0917 - each is a fact of its own

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context, Move
     from provision.deployment.deployment import SpecT
-    from provision.deployment.kind import Kind
+    from provision.deployment.kind import Jobs, Kind
     from provision.documents.cost import Cost
     from provision.documents.plan import Candidate, Loss
     from provision.documents.plan import Plan as PlanDocument
@@ -122,7 +122,10 @@ class Stake(enum.StrEnum):
     OVERWRITTEN = "Fetch: files here that differ from those of the job"
     MACHINES = "Destroy: machines that exist"
     DATA = "Destroy: data that nothing brings back, such as a Filestore share"
-    JOBS = "Destroy: a job that runs, or waits for its turn"
+    JOBS = (
+        "Destroy: a job that runs, or waits for its turn; Run: with `--create`, one of others in"
+        " the queue of a cluster that goes on elsewhere"
+    )
     DOUBT = "Destroy: what is protected, or is not what these settings describe"
 
 
@@ -311,12 +314,16 @@ def require_move(context: Context, move: Move) -> None:
     ends = f"{move.left} of them still {'runs' if move.left == 1 else 'run'}, and"
     ends += " ends" if move.left == 1 else " end"
     gone = f"{ends}, with the folders of jobs there; " if move.left else ""
+    goes = "goes" if len(move.lost) == 1 else "go"
+    lost = f"{words.listed(move.lost)} {goes} with the queue there, and would be lost"
+    if move.lost:
+        context.console.progress(lost)
     context.console.progress(f"{gone}jobs go on with their folders as sent, and their mounts")
     if tried:
         context.console.progress(f"It tries {words.listed([_priced(it) for it in tried])}")
     is_loss = move.left and (context.console.is_terminal or not move.own)
     stakes = [Stake.MOVE, *[Stake.LOSS] * bool(is_loss), *[Stake.COST] * is_dear]
-    stakes += [Stake.NEWER] * bool(newer)
+    stakes += [*[Stake.NEWER] * bool(newer), *[Stake.JOBS] * bool(move.lost)]
     asked = way([] if context.agreed else stakes, terminal=context.console.is_terminal)
     with unanswered("the cluster is as it was"):
         match asked:
@@ -328,10 +335,13 @@ def require_move(context: Context, move: Move) -> None:
                 agrees = context.console.ask(f"Let {name} go on elsewhere?")
             case Way.REFUSES:
                 does = "end machines" if is_loss else "change what a newer version made"
+                does = "lose jobs of others" if move.lost else does
                 raise SettingsError(
                     f"This move would {does}; {name} stays where it is",
                     code=Code.APPROVAL_NEEDED,
-                    why="\n".join(filter(None, [ends * bool(is_loss), newer])),
+                    why="\n".join(
+                        filter(None, [ends * bool(is_loss), lost * bool(move.lost), newer])
+                    ),
                     fix="--yes agrees to it beforehand",
                 )
     if not agrees:
@@ -401,10 +411,14 @@ def _unfinished(
     """The jobs that would end; what others have begun is past where no machine runs."""
     try:
         jobs = kind.jobs(context, cloud, record)
-        others = [f"{it.name} of {it.by}" if it.by else it.name for it in jobs.others() if runs]
-        return [*jobs.unfinished(), *others]
+        return [*jobs.unfinished(), *(of_others(jobs) if runs else ())]
     except (SettingsError, StateError, ClusterError):
         return ()  # this kind has none, or nothing answers that would know them
+
+
+def of_others(jobs: Jobs) -> Iterator[str]:
+    """Those that are not over, and whose."""
+    return (f"{it.name} of {it.by}" if it.by else it.name for it in jobs.others())
 
 
 def _machines(cloud: Cloud, record: Record) -> list[dict[str, Any]] | None:

@@ -5,8 +5,6 @@ SIGTERM or SIGINT, or until the other end of the pipe is closed that --exit-with
 that is killed leaves no server behind.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,18 +1,13 @@
 """Cloud Billing: every project has an account that pays, and everybody may read the price list."""
 
-from __future__ import annotations
-
 import datetime as dt
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rehearsal.cloud import paging, projects
 from rehearsal.cloud.facts import skus
 from rehearsal.cloud.routes import Routes
-from rehearsal.cloud.wire import GoogleError, Reply
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request
 
 _PAGE: Final = 25
 """Google gives up to 5,000 SKUs, of some 32,000. A page may always be smaller than what was asked

@@ -1,20 +1,15 @@
 """Monitoring dashboards v1."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rehearsal.cloud import paging, projects
 from rehearsal.cloud.routes import Routes
-from rehearsal.cloud.wire import GoogleError, Reply
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request
 
 _COLLECTION = "monitoring/dashboards"
 _PAGE = 1000

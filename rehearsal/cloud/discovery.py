@@ -12,17 +12,14 @@ import json
 import operator
 import os
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from rehearsal.cloud import partial
 from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 
 FOLDER_VARIABLE = "CLOUD_DISCOVERY_DOCUMENTS"
 """Names another folder to read the documents from ("compute.v1.json", ...)."""
@@ -115,7 +112,6 @@ class Api:
         return checker.check(match.method.request, body)
 
     def _check_fields(self, schema: str | None, wanted: partial.Fields) -> None:
-        """Refuse a selection of fields that an answer can't have."""
         properties = self._schemas.get(schema or "", {}).get("properties", {})
         for name, inner in wanted.items():
             if name not in properties and name != "*":
@@ -172,11 +168,7 @@ def _own(path: str, segments: list[str]) -> dict[str, str]:
 
 
 def folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where the documents are.
-
-    Raises:
-        FileNotFoundError: The package that carries them is not installed.
-    """
+    """Where the documents are; FileNotFoundError without the package that carries them."""
     if FOLDER_VARIABLE in environ:
         return Path(environ[FOLDER_VARIABLE])
     package = importlib.util.find_spec("googleapiclient")
@@ -187,11 +179,7 @@ def folder(environ: Mapping[str, str] = os.environ) -> Path:
 
 @functools.cache
 def api(name: str) -> Api:
-    """An API by its name and version ("compute.v1"); read once in a process.
-
-    Raises:
-        FileNotFoundError: There is no such document.
-    """
+    """An API by name and version ("compute.v1"), read once in a process; or FileNotFoundError."""
     return Api(json.loads((folder() / f"{name}.json").read_bytes()))
 
 
@@ -209,8 +197,7 @@ _UNDOCUMENTED = {
 }
 """Fields that Google takes (provider 7.45.0 sends them) but describes nowhere, by schema."""
 
-_SHOWN = 20
-"""A message lists at most so many values of an enum."""
+_SHOWN = 20  # a message lists at most so many values of an enum
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,18 +26,13 @@ import json
 import re
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote
 
-from rehearsal.cloud.wire import GoogleError, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rehearsal.cloud.wire import Request
-
+from rehearsal.cloud.wire import GoogleError, Reply, Request
 
 CONTROL: Final = "/rehearsal/faults"
 """Where faults are told of (GET), begun (POST of {"fault": TEXT}) and ended (DELETE .../ID)."""
@@ -78,11 +73,7 @@ def _draw(seed: int, text: str, number: int) -> float:
 
 
 class Faults:
-    """The faults of a running cloud, which come and go while it serves.
-
-    Raises:
-        ValueError: One of the texts is no fault.
-    """
+    """The faults of a running cloud, which come and go while it serves."""
 
     def __init__(self, texts: Iterable[str] = (), *, seed: int = 0) -> None:
         self._seed = seed
@@ -94,11 +85,7 @@ class Faults:
             self.add(text)
 
     def add(self, text: str) -> int:
-        """Begin a fault; returns its ID.
-
-        Raises:
-            ValueError: It is none.
-        """
+        """Begin a fault; its ID, or a ValueError if it is none."""
         rule = Rule.parse(text)
         with self._changed:
             self._last += 1
@@ -135,11 +122,7 @@ class Faults:
         return [it for it in faults if it.effect not in (Effect.HOLD, Effect.DELAY)]
 
     def wait(self, number: int, times: int = 1, timeout: float = 60) -> None:
-        """Wait until a fault has happened so often.
-
-        Raises:
-            TimeoutError: It has not, within so many seconds.
-        """
+        """Wait until a fault has happened so often; TimeoutError after so many seconds."""
         with self._changed:
             armed = self._armed[number]
             if not self._changed.wait_for(lambda: armed.struck >= times, timeout):
@@ -209,8 +192,7 @@ _RULE: Final = re.compile(r"(?P<methods>[A-Z|]+|\*) (?P<path>\S+): (?P<effect>[a
 _STATUSES: Final = range(400, 600)
 _EMPTY: Final = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 _NAME: Final = re.compile(rb'"name"\s*:\s*"([^"]*)"')
-_HEAD: Final = 1000
-"""Bytes of an upload in which its metadata are."""
+_HEAD: Final = 1000  # bytes of an upload in which its metadata are
 _WORDS: Final = {
     429: "Rate Limit Exceeded",
     500: "Internal error encountered.",
@@ -294,11 +276,7 @@ class Rule:
 
     @classmethod
     def parse(cls, text: str) -> Rule:
-        """Read a fault's line.
-
-        Raises:
-            ValueError: It is none; the error says what is wrong with it.
-        """
+        """Read a fault's line; a ValueError says what is wrong with it."""
         match = _RULE.fullmatch(text.strip())
         if match is None:
             raise ValueError(f"{text!r} is no fault, as 'METHODS PATH: EFFECT' is")

@@ -3,36 +3,30 @@
 An operation knows from its start when it will end, as those of Compute Engine do.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import ipaddress
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from rehearsal.cloud import keys, org_policies, paging, projects, quota_limits
 from rehearsal.cloud.facts import filestore_tiers, places
+from rehearsal.cloud.facts.filestore_tiers import Tier
 from rehearsal.cloud.routes import Routes
-from rehearsal.cloud.wire import GoogleError, Reply, rfc3339
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request, rfc3339
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+Instance = dict[str, Any]
 
-    from rehearsal.cloud.facts.filestore_tiers import Tier
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
-
-    Instance = dict[str, Any]
 
 _INSTANCES = "file/instances"
 _OPERATIONS = "file/operations"
 _PAGE = 100
 _NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _SHARE = re.compile(r"[a-z](?:[a-z0-9_]{0,61}[a-z0-9_])?")
-_SHORT_SHARE = 16
-"""The longest name of a basic tier's share."""
+_SHORT_SHARE = 16  # the longest name of a basic tier's share
 
 # Seconds of cloud time; Google takes between two and ten minutes to make one.
 _SECONDS = {"POST": 150.0, "PATCH": 30.0, "DELETE": 60.0}
@@ -94,7 +88,6 @@ def _check_share(share: Mapping[str, Any], tier: Tier) -> None:
 
 
 def _one(instance: Instance, field: str) -> dict[str, Any]:
-    """The only entry of a list."""
     found: dict[str, Any] = instance[field][0]
     return found
 
@@ -107,7 +100,6 @@ def _check(instance: Instance) -> None:
 
 
 def _networked(request: Request, store: Store, project: str, instance: Instance) -> Instance:
-    """The instance with a range and an address on its network."""
     given = _one(instance, "networks")
     link = given.get("network", "")
     name = link if "/" in link else f"projects/{project}/global/networks/{link}"
@@ -327,10 +319,7 @@ def _start(  # noqa: PLR0913 - the parts of an operation, by name
     *,
     made: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Begin an operation, and answer it as the request that begins it is answered.
-
-    `made`: what it answers in the end, "@type" included; None after a deletion.
-    """
+    """Begin an operation that makes something ("@type" included), or None; what is answered."""
     place = "/".join(target.split("/")[:4])
     number = store.count(collection)
     name = f"{place}/operations/operation-{int(request.now * 1000)}-{number:013x}"
@@ -352,7 +341,6 @@ def _start(  # noqa: PLR0913 - the parts of an operation, by name
 
 
 def _operation_of(request: Request, store: Store, collection: str, name: str) -> dict[str, Any]:
-    """The operation of that name."""
     kept = store.get(collection, name)
     if kept is None:
         raise GoogleError(404, f"Resource '{name}' was not found", status=None)

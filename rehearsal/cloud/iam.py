@@ -1,21 +1,15 @@
 """IAM: service accounts and their policies."""
 
-from __future__ import annotations
-
 import hashlib
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from rehearsal.cloud import org_policies, paging, policies, projects
+from rehearsal.cloud.projects import Project
 from rehearsal.cloud.routes import Routes
-from rehearsal.cloud.wire import GoogleError, Reply, rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.projects import Project
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request, rfc3339
 
 Account = dict[str, Any]
 

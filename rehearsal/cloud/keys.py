@@ -5,18 +5,13 @@ people have met (terraform-provider-google 5103, gsutil 963); those about a plac
 and clusters are made up.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rehearsal.cloud import policies, projects
 from rehearsal.cloud.facts import places
 from rehearsal.cloud.routes import Routes
-from rehearsal.cloud.wire import GoogleError, Reply, rfc3339
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request, rfc3339
 
 _RINGS, _KEYS = "cloudkms/rings", "cloudkms/keys"
 _USERS = frozenset({"roles/cloudkms.cryptoKeyEncrypterDecrypter", "roles/cloudkms.cryptoOperator"})
@@ -25,10 +20,7 @@ FILESTORE, STORAGE = "cloud-filer", "gs-project-accounts"
 
 
 def refusal(store: Store, key: str, project: str, agent: str, place: str) -> str:
-    """Why something of a project can't be encrypted with a key; "" if it can.
-
-    `agent`: whose service agent encrypts it, such as `COMPUTE`.
-    """
+    """Why something of a project can't be encrypted by a service agent with a key; "" if it can."""
     denied = (
         "Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied on resource"
         f" '{key}' (or it may not exist)."

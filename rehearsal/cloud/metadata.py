@@ -4,18 +4,13 @@ Whoever asks runs, as far as the metadata server knows, on a VM of a project of 
 as Compute Engine's default service account. Tokens are strings that every simulated API takes.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from rehearsal.cloud.projects import Project, number
-from rehearsal.cloud.wire import GoogleError, Reply
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request
 
 HOST = Project("rehearsal-host", number("rehearsal-host"))
 """The project whose VM the caller seems to run on."""

@@ -3,20 +3,14 @@
 A project has those that a scenario names. Each service asks here, and speaks in its own words.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from rehearsal.cloud import facts, projects, services
+from rehearsal.cloud.projects import Project
 from rehearsal.cloud.routes import Routes
-from rehearsal.cloud.wire import GoogleError, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.projects import Project
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request
 
 _FACTS: Final = facts.read("constraints")
 _IN_FORCE: Final = {it["constraint"]: name for name, it in _FACTS["scenarios"].items()}

@@ -6,32 +6,21 @@ Cloud Storage, read in 2026-11). A name that the answer's schema does not have i
 service is held to Google's own description (`discovery.Api.check`).
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rehearsal.cloud.wire import GoogleError
+from rehearsal.cloud.wire import GoogleError, Reply
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.wire import Reply
-
-Fields = dict[str, "Fields"]
-"""Name -> what of it is wanted; empty for all of it."""
+Fields = dict[str, "Fields"]  # name -> what of it is wanted; empty for all of it
 
 _TOKEN = re.compile(r"[A-Za-z0-9_.\-]+|[*,/()]")
 _EVERY = "*"
 
 
 def parse(text: str) -> Fields:
-    """Read the parameter.
-
-    Raises:
-        GoogleError: It is none.
-    """
+    """Read the parameter; GoogleError if it is none."""
     tokens = _TOKEN.findall(text)
     rest = iter([*tokens, ")"])
     found, end = _selection(rest, text)

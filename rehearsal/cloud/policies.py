@@ -1,25 +1,17 @@
 """IAM policies: who may do what on a resource."""
 
-from __future__ import annotations
-
 import base64
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from rehearsal.cloud import scenarios
-from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Request
 
 Policy = dict[str, Any]
 
-ACCOUNTS = "iam/accounts"
-"""The collection of the service accounts that exist, by email."""
-YOUNG = "iam/young"
-"""The collection of when accounts are known everywhere, under `young-account`."""
+ACCOUNTS = "iam/accounts"  # the collection of the service accounts that exist, by email
+YOUNG = "iam/young"  # the collection of when accounts are known everywhere, under `young-account`
 
 _COLLECTION = "iam/policies"
 _CONTINUED = 0x80  # set in a byte of a varint that is not the last
@@ -76,10 +68,7 @@ def forget(store: Store, resource: str) -> None:
 
 
 def check_members(store: Store, policy: Policy, domain: str) -> None:
-    """Refuse service accounts that should be in this cloud but are not.
-
-    `domain`: the domain of the service accounts whose existence can be known.
-    """
+    """Refuse service accounts of a domain that should be in this cloud but are not."""
     for member in _members(policy):
         kind, _, email = member.partition(":")
         if (

@@ -7,23 +7,17 @@ Every project of a valid id is there, with the same number each time, except:
   bucket, say) is what the caller meets as a stranger's.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rehearsal.cloud import policies
 from rehearsal.cloud.routes import Routes
-from rehearsal.cloud.wire import GoogleError, Reply
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request
 
-if TYPE_CHECKING:
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
-
-HOSTS = "compute/hosts"
-"""The collection of host projects of a Shared VPC."""
+HOSTS = "compute/hosts"  # the collection of host projects of a Shared VPC
 OF_RULES = tuple(f"compute.firewalls.{verb}" for verb in ("create", "delete", "update"))
 """What the caller may not do in a host project under `network-forbidden`."""
 

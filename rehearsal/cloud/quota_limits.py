@@ -4,23 +4,16 @@ Filestore's and those of machine families are told by Cloud Quotas v1, those of 
 requests by Service Usage v1beta1.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from rehearsal.cloud import projects, services
 from rehearsal.cloud.compute import quotas, stock
 from rehearsal.cloud.facts import filestore_tiers, places
 from rehearsal.cloud.facts import quotas as facts
 from rehearsal.cloud.routes import Routes
-from rehearsal.cloud.wire import GoogleError, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
-
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request
 
 _API: Final = "cloudquotas.googleapis.com"
 _COMPUTE: Final = "compute.googleapis.com"

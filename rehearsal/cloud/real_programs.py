@@ -9,8 +9,6 @@ What runs is known to the process that began it alone, and ends with it. Others 
 alone as long as it lives, which a file says that it has locked.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import io
@@ -25,20 +23,15 @@ import threading
 import time
 import uuid
 import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from typing import IO, Any, Final
 
 SCENARIO: Final = "run-programs"
-PLACE: Final = "jobs"
-"""Beside the cloud's memory: where the folders are."""
-MOST: Final = 4
-"""Nodes of a job, each a process of this machine."""
-LONGEST: Final = 600.0
-"""Seconds of ours that a program may run."""
+PLACE: Final = "jobs"  # beside the cloud's memory: where the folders are
+MOST: Final = 4  # nodes of a job, each a process of this machine
+LONGEST: Final = 600.0  # seconds of ours that a program may run
 TOO_LONG: Final = "a rehearsal runs a program for 10 minutes at most"
 HINT: Final = f"a rehearsal runs no program, but --rehearse={SCENARIO} does"
 GONE: Final = "the command that rehearsed has ended, and with it what it ran"
@@ -65,8 +58,6 @@ class Wanted:
 
 @dataclass
 class _Node:
-    """The program of one node."""
-
     process: subprocess.Popen[bytes]
     said: list[bytes]  # pieces
     code: int | None = None  # once it has ended and all that it said is read

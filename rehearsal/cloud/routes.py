@@ -1,23 +1,16 @@
 """From a request's method and path to the function that answers it."""
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from rehearsal.cloud import discovery
-from rehearsal.cloud.wire import GoogleError
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Reply, Request
-
-    Handler = Callable[..., Reply]
+Handler = Callable[..., Reply]
 
 
 class Routes:

@@ -4,20 +4,15 @@ A scenario is named at the start of the server; several are combined with commas
 Services that take part in one ask `request.scenarios`; what concerns every request is here.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from rehearsal.cloud import faults, real_programs
 from rehearsal.cloud.faults import Effect, Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import Request
 
 MISSING = "missing"
 
@@ -93,11 +88,7 @@ _SLOWNESS = 10.0
 
 
 def parse(text: str) -> frozenset[str]:
-    """The scenarios named in a comma-separated list; "" names none.
-
-    Raises:
-        ValueError: One of them is not known.
-    """
+    """The scenarios of a list with commas, "" for none; ValueError if one is not known."""
     names = frozenset(filter(None, (name.strip() for name in text.split(","))))
     for name in sorted(names - SCENARIOS.keys()):
         raise ValueError(f"there is no scenario {name!r}; there are {', '.join(SCENARIOS)}")
@@ -162,11 +153,9 @@ _FAULTS = (
     Fault(Effect.LOSE, 503),
     Fault(Effect.LOSE),
 )
-_LOTS = 50
-"""Out of so many requests, about one meets each entry of `_FAULTS`."""
+_LOTS = 50  # out of so many requests, about one meets each entry of `_FAULTS`
 
-_PATIENCE = 2
-"""The same request fails at most so often in a row: less than any client tries."""
+_PATIENCE = 2  # the same request fails at most so often in a row: less than any client tries
 
 
 def fault(request: Request, store: Store) -> Fault | None:

@@ -1,23 +1,17 @@
 """Secret Manager: secrets, their versions, and who may read them."""
 
-from __future__ import annotations
-
 import base64
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import google_crc32c
 
 from rehearsal.cloud import policies, projects, services
+from rehearsal.cloud.projects import Project
 from rehearsal.cloud.routes import Routes
-from rehearsal.cloud.wire import GoogleError, Reply, rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.projects import Project
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request, rfc3339
 
 _SECRETS = "secretmanager/secrets"
 _API, _TITLE = "secretmanager.googleapis.com", "Secret Manager API"
@@ -26,10 +20,7 @@ _STARTS = re.compile(r'resource\.name\.startsWith\("([^"]*)"\)')
 
 
 def readable(store: Store, version: str, member: str) -> bool:
-    """Whether a member may read a version, by the policies of its secret and of its project.
-
-    `member`: such as "serviceAccount:x@y".
-    """
+    """Whether a member ("serviceAccount:x@y") may read a version, by secret and project."""
     _, project, _, secret, *_ = version.split("/")
     owner = projects.find(project, store)
     if owner is None or _find(store, owner, secret) is None:
@@ -46,10 +37,7 @@ def readable(store: Store, version: str, member: str) -> bool:
 
 
 def denied(store: Store, wanted: Mapping[str, str], vm: Mapping[str, Any]) -> str:
-    """What a VM says of the first secret that its account may not read; "" where it may read all.
-
-    `wanted`: variable -> the path of a version.
-    """
+    """What a VM says of the first secret that its account may not read; "" where it may all."""
     emails = [it["email"] for it in vm.get("serviceAccounts") or []]
     for name, version in wanted.items():
         if not any(readable(store, version, f"serviceAccount:{it}") for it in emails):

@@ -4,8 +4,6 @@ One port serves every API; the beginning of the path says which. Each request is
 of the database.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import json
@@ -15,25 +13,19 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from pathlib import Path
+from typing import Any, Final, Self, cast
 from urllib.parse import parse_qsl
 
 from rehearsal import clock
 from rehearsal.cloud import partial, real_programs, scenarios
-from rehearsal.cloud.faults import CONTROL, Effect, Faults
+from rehearsal.cloud.faults import CONTROL, Effect, Fault, Faults
 from rehearsal.cloud.store import Database
-from rehearsal.cloud.wire import GoogleError, Reply, Request
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from rehearsal.cloud.faults import Fault
-    from rehearsal.cloud.wire import Service
-
+from rehearsal.cloud.wire import GoogleError, Reply, Request, Service
 
 _LOG = logging.getLogger(__name__)
 
@@ -74,8 +66,7 @@ MOUNTS: Final = (
     Mount("/computeMetadata/", "metadata:service", credentials=False, faults=False),
     Mount("/token", "metadata:service", credentials=False, faults=False),
 )
-PAGE: Final = "/rehearsal"
-"""Where a browser finds what this cloud knows."""
+PAGE: Final = "/rehearsal"  # where a browser finds what this cloud knows
 
 _METADATA = Mount("/", "metadata:service", credentials=False, faults=False)
 _MEDIA = Mount("/", "storage.service:media", credentials=False)
@@ -209,10 +200,7 @@ class Cloud:
         return reply
 
     def arrange(self, request: Request) -> Reply:
-        """Answer a request whose path is the whole one at once, whatever is practised.
-
-        For what is to be there before anybody asks.
-        """
+        """Answer a whole path at once, whatever is practised: for what is there before all."""
         request = replace(request, base_url=self.base_url, arranged=True)
         return self._served(mount(request.path), request)
 
@@ -353,11 +341,7 @@ class _Connection(BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _exchange  # noqa: N815 - http.server's names
 
     def _body(self) -> bytes:
-        """The request's body.
-
-        Raises:
-            ValueError: Its framing is broken.
-        """
+        """The request's body; ValueError if its framing is broken."""
         if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
             return self.rfile.read(int(self.headers.get("Content-Length", "0")))
         chunks = []

@@ -1,20 +1,14 @@
 """Service Usage: which APIs a project has enabled."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from rehearsal.cloud import paging, projects
+from rehearsal.cloud.projects import Project
 from rehearsal.cloud.routes import Routes
-from rehearsal.cloud.wire import GoogleError, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rehearsal.cloud.projects import Project
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request
 
 _STATES = "serviceusage/services"
 _OPERATIONS = "serviceusage/operations"
@@ -48,11 +42,7 @@ ENABLED = tuple(
 
 
 def require(request: Request, store: Store, project: Project, name: str, title: str) -> None:
-    """Refuse a request to an API that a project has not enabled.
-
-    `name`: the API's, such as "compute.googleapis.com". `title`: what Google calls it, such as
-    "Compute Engine API".
-    """
+    """Refuse a request to an API ("compute.googleapis.com") that a project has not enabled."""
     if _state(request, store, project, name) == "ENABLED":
         return
     page = f"https://console.developers.google.com/apis/api/{name}/overview"

@@ -4,18 +4,14 @@ Several processes may serve the same file: each request is one transaction that 
 write lock, so that what it reads is what it changes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import sqlite3
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS document (
@@ -33,8 +29,7 @@ CREATE TABLE IF NOT EXISTS content (
 CREATE TABLE IF NOT EXISTS counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 """
 
-_LAST = "\U0010ffff"
-"""Sorts behind everything a name can go on with."""
+_LAST = "\U0010ffff"  # sorts behind everything a name can go on with
 
 
 class Store:

@@ -16,29 +16,22 @@ The real agents look all the time. Here it is found out when somebody asks Compu
 moment at which the time was over. A VM works while it starts up, and while a job is under way.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 import json
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from rehearsal.cloud import compute, vm_documents, vm_jobs, vm_queue
 from rehearsal.cloud.compute import fleet, startup_told
-from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE
+from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE, Resource
 from rehearsal.cloud.facts import bandwidths
 from rehearsal.cloud.facts import host_events as facts
 from rehearsal.cloud.storage import buckets, objects
-from rehearsal.cloud.wire import GoogleError, moment, rfc3339
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.compute.resources import Resource
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Reply, Request, Service
-
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request, Service, moment, rfc3339
 
 _COLLECTION = "vms/answers"
 _TASK = "-deployment/vms/task.json"
@@ -123,10 +116,8 @@ def _catch_up(request: Request, store: Store) -> None:
 _ASKED = re.compile(r"b/(?P<bucket>[^/]+)/o(?:/(?P<name>[^/]+))?|(?P<xml>[^/]+)/(?P<key>.+)")
 KNOWN = "name command nodes restarts seconds env files image restart_on secrets mounts gpus array"
 """What these agents read of a job."""
-_BEAT = 60.0
-"""Seconds between heartbeats."""
-_GONE = 200.0
-"""Seconds without one after which the others take a VM for gone."""
+_BEAT = 60.0  # seconds between heartbeats
+_GONE = 200.0  # seconds without one after which the others take a VM for gone
 _OURS = re.compile(r"(?P<folder>.+-deployment)/vms/(?:roster\.json|members/.*|slurm/nodes\.json)")
 
 

@@ -4,20 +4,15 @@ Whoever may write to the bucket may have written anything there. A real agent ta
 document that is not as it must be, says so in its journal, and goes on with the rest.
 """
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rehearsal.cloud.storage import objects
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.store import Store
+from rehearsal.cloud.store import Store
 
 _NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
-_MOST = 10_000
-"""VMs of a group, for an agent."""
+_MOST = 10_000  # VMs of a group, for an agent
 
 
 def read(store: Store, bucket: str, name: str) -> dict[str, Any]:

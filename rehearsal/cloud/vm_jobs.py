@@ -7,37 +7,29 @@ have found on the VM: that of its GPUs if the VM has all interfaces and its star
 fabric, and plain sockets otherwise.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
 import shutil
 import tarfile
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rehearsal.cloud import real_programs, secrets, vm_documents, vm_programs
 from rehearsal.cloud.compute import links, resources, startup_told
-from rehearsal.cloud.compute.resources import INSTANCE, NETWORK
+from rehearsal.cloud.compute.resources import INSTANCE, NETWORK, Resource
 from rehearsal.cloud.facts import bandwidths, machines
 from rehearsal.cloud.facts.machines import GpuNetwork
 from rehearsal.cloud.scenarios import VICTIMS
 from rehearsal.cloud.storage import buckets, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.compute.resources import Resource
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
-
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import Request
 
 COLLECTION = "vms/jobs"
 OVER = frozenset({"succeeded", "failed", "cancelled"})
 _TOLD_TO_END = 143
-_LONG = 600.0
-"""Seconds that a program has run whose failure is taken for none that comes back."""
+_LONG = 600.0  # seconds that a program has run whose failure is taken for none that comes back
 _NOT_FOUND = 127
 _NEVER_RUNS = (126, _NOT_FOUND)
 _CANCELLED = "it was cancelled"
@@ -48,10 +40,7 @@ _BY_SOCKETS = re.compile(r"NCCL INFO Using network (Socket|IB)\b")
 
 
 class Run:
-    """A job on VMs, or one of its tasks; `kept` is what is known of it beside its course.
-
-    `kept` has the bucket, the folder, and of a task its "index".
-    """
+    """A job on VMs, or one of its tasks; `kept` has bucket, folder, and of a task its "index"."""
 
     def __init__(self, request: Request, store: Store, kept: Resource) -> None:
         self._request = request
@@ -354,10 +343,8 @@ _SOCKETS = "Socket"
 _HALF = 0.5
 _LOCAL_SSD_BYTES = 375 * 2**30
 _NCCL = "2.28.7"
-_NO_IMAGE = "/missing"
-"""How the name of a container image ends that no registry has."""
-_SEALING = 240.0
-"""How long it takes to install docker and the like, and to clean a VM; a guess."""
+_NO_IMAGE = "/missing"  # how the name of a container image ends that no registry has
+_SEALING = 240.0  # how long it takes to install docker and the like, and to clean a VM; a guess
 
 
 @dataclass(frozen=True)

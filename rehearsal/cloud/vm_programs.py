@@ -8,18 +8,14 @@ that exists says nothing and takes a minute. Where one of these would have to be
 ends, and nothing here makes it fail, the course says so.
 """
 
-from __future__ import annotations
-
 import io
 import posixpath
 import re
 import shlex
 import tarfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 _USUAL: Final = 60.0
 _PYTHONS: Final = frozenset({"python", "python3", "torchrun"})

@@ -8,27 +8,20 @@ changes of its head there is nothing here, nor of what people send to it themsel
 account may not read the folder hears of nothing.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from rehearsal.cloud import real_programs, vm_documents, vm_jobs
 from rehearsal.cloud.compute import fleet, startup_told
-from rehearsal.cloud.compute.resources import INSTANCE
+from rehearsal.cloud.compute.resources import INSTANCE, Resource
 from rehearsal.cloud.storage import buckets
+from rehearsal.cloud.store import Store
 from rehearsal.cloud.vm_jobs import COLLECTION, OVER, Run
-from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from rehearsal.cloud.compute.resources import Resource
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Reply, Request, Service
+from rehearsal.cloud.wire import GoogleError, Reply, Request, Service
 
 _INDEX = re.compile(r"(?P<folder>.+-deployment)/jobs/index\.json")
 _STATES = ("waiting", "running", "succeeded", "failed", "cancelled")
@@ -57,10 +50,7 @@ def among(service: Service) -> Service:
 
 
 def quiet_since(store: Store, where: tuple[str, str]) -> float | None:
-    """Since when the VMs of a bucket's folder have had no job (Unix epoch, 0 if there was none).
-
-    None while there is one, or one waits.
-    """
+    """Since when a folder's VMs have had no job (Unix epoch, 0: never); None while one is there."""
     bucket, folder = where
 
     def read(name: str) -> dict[str, Any]:
@@ -74,8 +64,6 @@ def quiet_since(store: Store, where: tuple[str, str]) -> float | None:
 
 
 class _Group:
-    """The VMs of one folder, and their jobs."""
-
     def __init__(self, request: Request, store: Store, kept: Resource) -> None:
         self._request = request
         self._store = store

@@ -1,18 +1,14 @@
 """What travels between the HTTP server and the simulated services."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol, Self
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from rehearsal.cloud.store import Store
+from rehearsal.cloud.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +33,11 @@ class Request:
     scenarios: frozenset[str] = frozenset()
     place: Path | None = None  # the folder that keeps this cloud
     arranged: bool = False  # whether it is no client's: it is done at once, and no VM goes on by it
+
+    def asking(self, method: str, path: str, body: Any = None, **query: str) -> Self:
+        """What a service asks of another one because of it."""
+        text = b"" if body is None else json.dumps(body).encode()
+        return replace(self, method=method, path=path, query=query, parameters=(), body=text)
 
     def after(self, seconds: float) -> float:
         """When so many seconds of cloud time, counted from now, are over (Unix epoch)."""

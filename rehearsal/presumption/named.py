@@ -3,20 +3,16 @@
 No setting names a key of a service account.
 """
 
-from __future__ import annotations
-
 import base64
 import fnmatch
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from rehearsal.cloud import keys, projects
 from rehearsal.cloud.facts import machines, offers, places
 from rehearsal.presumption import networks, reservations, texts
 from rehearsal.presumption.things import MARK, Ask, Grant, Thing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 SETTINGS: Final = frozenset(
     {

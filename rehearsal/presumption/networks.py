@@ -1,19 +1,14 @@
 """The network and the subnetwork that an env.list names, with what a network's team gives."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from rehearsal.cloud import filestore, projects
 from rehearsal.cloud.facts import machines, places
 from rehearsal.cloud.facts.machines import GpuNetwork
 from rehearsal.presumption import texts
 from rehearsal.presumption.things import MARK, Ask, Grant, Thing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _NETWORK = re.compile(
     r"(?:.*projects/(?P<project>[^/]+)/global/networks/)?(?P<name>[a-z][-a-z0-9]*)"

@@ -1,11 +1,8 @@
 """The forms of the settings' texts, as README gives them."""
 
-from __future__ import annotations
-
 from typing import Final
 
-USUAL_MACHINE: Final = "a2-highgpu-2g"
-"""VM_TYPE's default, by README."""
+USUAL_MACHINE: Final = "a2-highgpu-2g"  # VM_TYPE's default, by README
 
 
 def items(text: str, separator: str = ",") -> list[str]:

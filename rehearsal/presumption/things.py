@@ -1,17 +1,12 @@
 """Things that are to be in the simulated cloud, and how they get there and go again."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud.wire import Reply, Request
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 Answer = Callable[[Request], Reply]
 """Answers a request whose path is the whole one, with the service's prefix."""
@@ -85,10 +80,7 @@ class Presumed:
 
 
 def make(answer: Answer, things: Sequence[Thing], *, missing: bool) -> Presumed:
-    """Make things that are not there yet, or take them away again.
-
-    What the cloud refuses is not made: the program meets the same refusal, or a better one.
-    """
+    """Make things that are not there yet, or take them away; refusals the program meets itself."""
     if missing:
         left = [(thing, _taken_away(answer, thing)) for thing in things]
         return Presumed(

@@ -1,7 +1,5 @@
 """The plugin that Terraform starts: `python -m rehearsal.provider`."""
 
-from __future__ import annotations
-
 from rehearsal.provider.plugin import serve
 from rehearsal.provider.server import Implementations
 

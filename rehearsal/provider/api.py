@@ -4,16 +4,15 @@ One `Api` serves all resources of one provider block. It may be used by many thr
 Terraform applies ten resources together.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re
 import threading
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from rehearsal import clock
@@ -21,9 +20,7 @@ from rehearsal.provider import durations
 from rehearsal.provider.failures import Cancelled, CredentialsMissing, GoogleApiError
 from rehearsal.provider.transport import Response, Transport, retry_waits
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
+Query = Mapping[str, str] | None
 # Which environment variable stands in for an argument that the block leaves out, first found wins.
 _VARIABLES: Mapping[str, tuple[str, ...]] = {
     "project": (
@@ -127,38 +124,18 @@ class Api:
         return f"{parts.scheme}://{parts.netloc}/upload/storage/v1/"
 
     def plain(
-        self,
-        service: str,
-        method: str,
-        path: str,
-        body: Any = None,
-        *,
-        query: Mapping[str, str] | None = None,
+        self, service: str, method: str, path: str, body: Any = None, *, query: Query = None
     ) -> dict[str, Any]:
-        """A request as the provider's own REST code sends it: always of JSON's content type.
-
-        Raises:
-            GoogleApiError: Google refused, and no retry helped.
-        """
+        """A request as the provider's own REST code sends it: always of JSON's content type."""
         url = self.base(service) + path
         return self.send(
             method, url, query={**_PLAIN, **(query or {})}, body=body, typed=True
         ).json()
 
     def client(
-        self,
-        service: str,
-        method: str,
-        path: str,
-        body: Any = None,
-        *,
-        query: Mapping[str, str] | None = None,
+        self, service: str, method: str, path: str, body: Any = None, *, query: Query = None
     ) -> dict[str, Any]:
-        """A request as Google's Go clients send it: a content type only with a body.
-
-        Raises:
-            GoogleApiError: Google refused, and no retry helped.
-        """
+        """A request as Google's Go clients send it: a content type only with a body."""
         url = self.base(service) + path
         return self.send(method, url, query={**_CLIENT, **(query or {})}, body=body).json()
 
@@ -204,11 +181,7 @@ class Api:
         self._transport.close()
 
     def token(self) -> str:
-        """The bearer token; asked for at the first request.
-
-        Raises:
-            CredentialsMissing: No token was given, and no metadata server answers.
-        """
+        """The bearer token, asked for once; CredentialsMissing if nobody gives one."""
         with self._guard:
             if not self._token:
                 self._token = self._metadata_token()
@@ -248,11 +221,7 @@ class Api:
         return not self.cancel.wait(seconds * self._rate)
 
     def pause(self, seconds: float, *, deaf: bool = False) -> None:
-        """Sleep between two looks at the same thing.
-
-        Raises:
-            Cancelled: Terraform was interrupted.
-        """
+        """Sleep between two looks at the same thing; `Cancelled` if Terraform was interrupted."""
         threading.Event().wait(max(0.0, _BREATH - seconds * self._rate))
         if not self.sleep(seconds, deaf=deaf):
             raise Cancelled

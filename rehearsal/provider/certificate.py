@@ -5,22 +5,15 @@ certificate proves nothing that matters. To make one takes a plugin that has jus
 than all else it does; where the mirror was installed, one is ready.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-VARIABLE: Final = "REHEARSAL_CERTIFICATE"
-"""The environment variable that names a ready certificate."""
-HOST: Final = "localhost"
-"""The name that go-plugin's client expects."""
-LIFE: Final = dt.timedelta(days=3650)
-"""Longer than any rehearsal."""
+VARIABLE: Final = "REHEARSAL_CERTIFICATE"  # the environment variable that names a ready certificate
+HOST: Final = "localhost"  # the name that go-plugin's client expects
+LIFE: Final = dt.timedelta(days=3650)  # longer than any rehearsal
 
 
 def ready(environ: Mapping[str, str]) -> bytes:

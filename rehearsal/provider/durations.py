@@ -1,7 +1,5 @@
 """Durations as Go writes them: "10s", "1m30s", "200ms"."""
 
-from __future__ import annotations
-
 import re
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -9,11 +7,7 @@ _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
 
 
 def seconds(text: str) -> float:
-    """The duration in seconds.
-
-    Raises:
-        ValueError: It is none ("10", "1 minute").
-    """
+    """The duration in seconds; ValueError if it is none ("10", "1 minute")."""
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise ValueError(f'time: invalid duration "{text}"')

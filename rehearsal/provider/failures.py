@@ -1,7 +1,5 @@
 """What can go wrong between the provider and Google, in the real provider's words."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -5,27 +5,21 @@ project's image it lies where Terraform finds it at work, and the scenario `real
 from there. It is judged by its name, as Terraform does, and by whether it starts here.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
 import subprocess
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rehearsal.errors import ProviderNotUsable
 from rehearsal.provider import mirror
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-VARIABLE: Final = "REHEARSAL_PROVIDER"
-"""The environment variable that names the file."""
-SCENARIO: Final = "real-provider"
-"""The scenario that wants one, the image's if no other is named."""
+VARIABLE: Final = "REHEARSAL_PROVIDER"  # the environment variable that names the file
+SCENARIO: Final = "real-provider"  # the scenario that wants one, the image's if no other is named
 IMAGE: Final = Path("/usr/local/share/terraform/providers")
 """Where the project's image keeps Terraform's providers (its Dockerfile)."""
 
@@ -95,11 +89,7 @@ def find(environ: Mapping[str, str], folder: Path, *, wanted: bool = False) -> G
 
 
 def check(file: Path, folder: Path) -> Given:
-    """See that a file is the google provider of this version and starts on this machine.
-
-    Raises:
-        ProviderNotUsable: It is not, with the reason.
-    """
+    """Refuse (ProviderNotUsable) what is no provider of this version, or does not start here."""
     if not file.is_file():
         raise _refused(file, "there is no such file")
     origin = ""

@@ -1,20 +1,14 @@
 """The protocol's messages, made from schema, findings and errors."""
 
-from __future__ import annotations
-
 import json
 import traceback
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from tf.gen import tfplugin_pb2 as pb
 
-from rehearsal.provider.validation import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from rehearsal.provider.schema import Field, Schema
-    from rehearsal.provider.validation import Path
+from rehearsal.provider.schema import Field, Schema
+from rehearsal.provider.validation import Finding, Path
 
 _NESTING: Final = {
     "single": pb.Schema.NestedBlock.NestingMode.SINGLE,

@@ -6,8 +6,6 @@ change is outside: the script starts the Python that `REHEARSAL_PYTHON` names, e
 `install` left beside the CLI configuration.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import platform
@@ -69,7 +67,6 @@ def _package(folder: Path) -> Path:
 
 
 def _written(folder: Path) -> Path:
-    """The CLI configuration of a folder's mirror."""
     config = folder / "terraform.rc"
     config.write_text(_config(folder / "mirror"), encoding="utf-8")
     return config

@@ -12,23 +12,17 @@ The rules, which decide whether a second plan is empty and what a change costs:
   has such fields.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import ipaddress
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.provider.resource import UNKNOWN, State
+from rehearsal.provider.schema import Field
+from rehearsal.provider.validation import Path
 from rehearsal.provider.values import is_known
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rehearsal.provider.schema import Field
-    from rehearsal.provider.validation import Path
 
 Suppress = Mapping[str, Callable[[Any, Any, State], bool]]
 
@@ -52,8 +46,6 @@ def plan(
 
 @dataclass(frozen=True, slots=True)
 class _Planner:
-    """One walk over one object."""
-
     prior_state: State | None  # the whole state before, for the suppressing functions
     suppress: Suppress
     # what an attribute becomes that Google may decide and that had no value before: the SDK has it
@@ -78,13 +70,11 @@ class _Planner:
         return planned
 
     def _new(self, field: Field, wanted: Any, path: str) -> Any:
-        """Plan a field of a block that was not there."""
         if field.computed and is_empty(wanted):
             return UNKNOWN if field.nesting else self.fresh
         return self._changed(field, [], _or_default(field, wanted), path)
 
     def _old(self, field: Field, prior: Any, wanted: Any, path: str) -> Any:
-        """Plan a field of a block that was there."""
         if field.computed and is_empty(wanted):
             return prior
         wanted = _or_default(field, wanted)

@@ -4,8 +4,6 @@ Terraform starts the program, reads one line from its stdout, and then speaks gR
 socket that the line names, with TLS and the certificate that the line carries.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
@@ -13,16 +11,14 @@ import signal
 import sys
 import tempfile
 import threading
+from collections.abc import Callable, Iterator
 from concurrent import futures
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import grpc
 
 from rehearsal.provider import certificate
 from rehearsal.provider.server import Implementations, Provider
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 COOKIE: Final = (
     "TF_PLUGIN_MAGIC_COOKIE",
@@ -38,16 +34,11 @@ LIMITS: Final = (
     ("grpc.max_send_message_length", 256 << 20),
 )
 """Bytes of a message, as Terraform has them."""
-_PARENT_CHECK: Final = 1.0
-"""Seconds between looks at whether Terraform is still there."""
+_PARENT_CHECK: Final = 1.0  # seconds between looks at whether Terraform is still there
 
 
 def serve(load: Callable[[], Implementations]) -> None:
-    """Be a provider plugin until Terraform ends it or is gone itself.
-
-    Raises:
-        SystemExit: Terraform did not start this process.
-    """
+    """Be a plugin until Terraform ends it or is gone; SystemExit if Terraform did not start it."""
     name, value = COOKIE
     if os.environ.get(name) != value:
         sys.exit("This is a provider plugin of Terraform; Terraform starts it, nobody by hand.")

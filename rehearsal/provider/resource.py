@@ -9,12 +9,12 @@ server to the full shape, so a missing key is null.
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
+if TYPE_CHECKING:  # a start that does not need it does not load it
     from rehearsal.provider.api import Api
+
 
 State = dict[str, Any]
 
@@ -25,8 +25,7 @@ class Unknown(enum.Enum):
     UNKNOWN = "unknown"
 
 
-UNKNOWN: Final = Unknown.UNKNOWN
-"""A value that only the apply will tell."""
+UNKNOWN: Final = Unknown.UNKNOWN  # a value that only the apply will tell
 
 
 def known(value: Any) -> Any:

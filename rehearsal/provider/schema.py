@@ -9,12 +9,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal
 
 FOLDER: Final = Path(__file__).parent / "schema"
 
@@ -105,10 +103,7 @@ def _type_of_field(field: Field) -> CtyType:
 
 
 def complete(block: Mapping[str, Field], value: Mapping[str, Any]) -> dict[str, Any]:
-    """The value with every field of the block and no other.
-
-    Returns a new value; what was missing is null, or empty for repeated blocks.
-    """
+    """A copy with every field of the block and no other: what was missing is null, or empty."""
     return {name: _complete_field(field, value.get(name)) for name, field in block.items()}
 
 

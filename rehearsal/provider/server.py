@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import functools
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,14 +18,11 @@ import grpc
 from tf.gen import tfplugin_pb2 as pb
 
 from rehearsal.provider import messages, planning, schema, validation, values
-from rehearsal.provider.resource import UNKNOWN, PartialError
+from rehearsal.provider.resource import UNKNOWN, DataSource, PartialError, Resource, State
+from rehearsal.provider.schema import Kind, Schema
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
+if TYPE_CHECKING:  # a start that does not need it does not load it
     from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import DataSource, Resource, State
-    from rehearsal.provider.schema import Kind, Schema
 
 SERVICE: Final = "tfplugin6.Provider"
 

@@ -1,29 +1,24 @@
 """HTTP as the provider speaks it: connections that are kept, answers, the pace of retries."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os
 import select
 import threading
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
 
 from rehearsal.provider.failures import GoogleApiError
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 _TIMEOUT = 120.0
 """Seconds that one exchange may take, retries within it included: request_timeout's default."""
 
-_LIMIT = 330.0
-"""Seconds after which a lasting error is final: five minutes and half a one of grace."""
+_LIMIT = 330.0  # seconds after which a lasting error is final: five minutes and half a one of grace
 
 
 @dataclass(frozen=True)
@@ -75,12 +70,7 @@ class Transport:
     def exchange(
         self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]
     ) -> Response:
-        """One request and its answer.
-
-        Raises:
-            GoogleApiError: The answer is an error.
-            OSError: No connection, or it broke.
-        """
+        """One request and its answer; GoogleApiError, or OSError without a connection."""
         parts = urlsplit(url)
         place = (parts.scheme, parts.netloc)
         connection = self._take(place)

@@ -12,8 +12,6 @@ A message that a field gives to a nonsense value ("refuses") becomes the name of
 `validation.py`; one that is not known here stops the trimming, so that no rule is lost unseen.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re
@@ -78,13 +76,7 @@ UNSEEN: Final[dict[str, dict[str, list[Any]]]] = {
 
 
 def check_of(message: str) -> list[Any]:
-    """The check behind a provider's message.
-
-    Returns the check's name and its arguments, integers where they are numbers.
-
-    Raises:
-        ValueError: No known check speaks like this.
-    """
+    """The check behind a provider's message, and its arguments; ValueError if none speaks so."""
     for pattern, name in REFUSALS:
         if found := re.search(pattern, message, re.DOTALL):
             return [name, *(_argument(group) for group in found.groups())]

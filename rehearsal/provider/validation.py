@@ -5,8 +5,6 @@ field, combinations first, then whether it may and must be there, then its value
 not known yet passes. Terraform itself has checked names, types and the numbers of blocks before.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import datetime as dt
@@ -14,21 +12,16 @@ import functools
 import ipaddress
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path as File
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.provider.resource import UNKNOWN
+from rehearsal.provider.schema import Field
 from rehearsal.provider.values import is_known
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from rehearsal.provider.schema import Field
-
-Path = tuple[str | int, ...]
-"""From the top: names of attributes and blocks, and indices of lists."""
+Path = tuple[str | int, ...]  # from the top: names of attributes and blocks, and indices of lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +48,7 @@ class _Validation:
     def block(
         self, block: Mapping[str, Field], value: Mapping[str, Any], key: Path, path: Path
     ) -> Iterator[Finding]:
-        """Findings of one block.
-
-        `path`: where it is, as far as Terraform can point: elements of sets have no index.
-        """
+        """Findings of one block; a path goes as far as Terraform can point: not into a set."""
         for name, field in block.items():
             yield from self._field(field, value.get(name), (*key, name), (*path, name))
 
@@ -186,10 +176,7 @@ _LOCAL_ASN: Final = (range(64512, 65536), range(4200000000, 4294967295), range(1
 
 
 def problem(check: Sequence[Any], key: str, value: Any) -> str:
-    """What is wrong with a value.
-
-    Returns the message that the provider gives, or "" when the value passes.
-    """
+    """The message that the provider gives to a value; "" when it passes."""
     name, *arguments = check
     return CHECKS[name](key, value, *arguments)
 

@@ -6,18 +6,14 @@ float if a float has it exactly, else a Decimal; MessagePack carries what neithe
 types has as a string.
 """
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgpack
 
 from rehearsal.provider.resource import UNKNOWN
-
-if TYPE_CHECKING:
-    from rehearsal.provider.schema import CtyType
+from rehearsal.provider.schema import CtyType
 
 _WIRE_UNKNOWN: Final = msgpack.ExtType(0, b"\0")
 _INTEGERS: Final = range(-(2**63), 2**64)
@@ -116,7 +112,6 @@ def _encoded_primitive(value: Any, kind: str) -> Any:
 
 
 def _implied(value: Any) -> CtyType:
-    """The type that a value of type dynamic has."""
     if isinstance(value, dict):
         return ["object", {key: _implied(each) for key, each in value.items()}]
     if isinstance(value, list):

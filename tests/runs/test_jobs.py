@@ -147,12 +147,12 @@ def test_a_job_is_cancelled_from_elsewhere_while_it_is_followed(
 
 
 def test_several_jobs_are_cancelled_by_their_names_or_all_if_somebody_agrees(
-    there: Rehearse, folder: Path
+    there: Rehearse,
 ) -> None:
     rehearsal = there(rate=0.02)
     for number in range(4):
         options = ("--name=j", "--detach", f"--env=RATE={number}")
-        submitted = run(rehearsal, *options, "--", "python3", "train.py", folder=folder)
+        submitted = run(rehearsal, *options, "--", "sleep", "1000000")
         assert submitted.code == 0, submitted.said
 
     def states(ended: Ended) -> dict[str, str]:
@@ -311,7 +311,7 @@ def _lose_the_head(rehearsal: Rehearsal) -> None:
 def test_a_machine_that_is_lost_costs_an_attempt_and_not_the_job(
     standing: Rehearse, folder: Path, settings: dict[str, str], lose: Callable[[Rehearsal], None]
 ) -> None:
-    rehearsal = standing(settings, rate=0.005)
+    rehearsal = standing(settings, rate=0.01)
     rehearsal.settings |= settings
     command = ("--nodes=2", "--restarts=1", "--", "python3", "train.py")
     started = begin(rehearsal, *command, folder=folder)

@@ -66,6 +66,10 @@ def test_jobs_of_others_are_counted_keep_a_test_from_beginning_and_are_named_by_
     kept = rehearsal.run("Destroy")
     assert kept.code == 2, kept.said
     assert kept.problem["what"] == "Jobs would end: 1001 of ana, 1002 of ana"
+    moved = rehearsal.run("Create", ZONE="us-central1-c", **SLURM)
+    assert (moved.code, moved.problem["code"]) == (2, "approval-needed"), moved.said
+    lost = "; jobs of others are lost: 1001 of ana, 1002 of ana"
+    assert lost in moved.problem["why"]
     with state_file.blob(rehearsal, "np-deployment/vms/slurm/jobs.json") as told:
         told.upload_from_string('{"jobs": []}')
     assert rehearsal.run("Test").code == 0

@@ -80,7 +80,9 @@ def _run_over(machines: list[Machine]) -> tuple[list[str], list[int]]:
         except (RuntimeError, subprocess.TimeoutExpired) as error:
             said = str(error)
         else:
-            found: list[tuple[str, int]] = json.loads(said.splitlines()[-1])
+            # Ray may still have said something after it.
+            told = next((line for line in said.splitlines() if line.startswith("[[")), "[]")
+            found: list[tuple[str, int]] = json.loads(told)
             if [address for address, _ in found] == wanted:
                 return wanted, sorted({user for _, user in found})
         time.sleep(0.5)

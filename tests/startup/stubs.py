@@ -188,6 +188,7 @@ STUBS = {
     "apt-get": _INSTALL,
     "curl": _CURL,
     "apt-mark": "",
+    "chage": "",
     "dcgmi": _DCGMI,
     "dmesg": "",
     "dpkg-query": _DPKG_QUERY,

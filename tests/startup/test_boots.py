@@ -105,7 +105,9 @@ def test_a_vm_with_everything_is_set_up_and_a_second_boot_repeats_nothing_that_i
     assert "RAY_AUTH_MODE=token" in vm.read("etc/profile.d/aiinfra-ray.sh")
     made = vm.calls("useradd")
     assert all("--system" in call for call in made)
-    assert [call.rpartition(" ")[2] for call in made] == ["aiinfra-job", "aiinfra-ray"]
+    users = [call.rpartition(" ")[2] for call in made]
+    assert users == ["aiinfra-job", "aiinfra-ray"]
+    assert [f"chage --expiredate 1 {it}" for it in users] == vm.calls("chage")
     assert vm.read("etc/systemd/system/aiinfra-agent.service")
     assert vm.read("etc/profile.d/aiinfra.sh")
     fstab = vm.read("etc/fstab")

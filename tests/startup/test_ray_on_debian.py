@@ -45,7 +45,7 @@ def ray(
 
 
 def test_a_person_runs_tasks_without_any_right(ray: DebianVM) -> None:
-    assert ray.run(f"python -c '{HELLO}'", user="someone").splitlines()[-1] == "42"
+    assert "42" in ray.run(f"python -c '{HELLO}'", user="someone").splitlines()
 
 
 def test_a_person_submits_jobs_that_run_as_rays_own_user(ray: DebianVM) -> None:
@@ -69,4 +69,4 @@ def test_ray_is_back_after_a_reboot_and_nothing_is_installed_again(ray: DebianVM
     assert booted.returncode == 0, booted.stderr
     assert ray.states()["ray"] == "done"
     assert ray.run("stat --format %Y /opt/aiinfra/ray/pyvenv.cfg") == before
-    assert ray.run(f"python -c '{HELLO}'", user="someone").splitlines()[-1] == "42"
+    assert "42" in ray.run(f"python -c '{HELLO}'", user="someone").splitlines()

@@ -175,6 +175,14 @@ def test_a_job_without_a_limit_begins_before_its_vms_end_and_one_that_can_not_en
     for name in NAMES:
         jobs.slurm.run(_ENDS.format(seconds=3000), on=name)
     jobs.slurm.until(lambda: jobs.slurm.run("scontrol show res").count("=ends-train-vm-") == 3)
+    # As its head would have written it, who sends a job without a limit is told.
+    told, head = "sed -i '/^local ends/s/{}/{}/' /etc/slurm/job_submit.lua", jobs.slurm.head()
+    jobs.slurm.run(told.format("false", "true"), on=head)
+    for limit, is_told in (("", True), ("--time=1", False), ("--time-min=1", False)):
+        sent = f"sbatch {limit} --hold --chdir=/ --output=/dev/null --wrap=true 2>&1"
+        said = jobs.slurm.run(f"runuser -u nobody -- {sent}")
+        assert ("does not begin" in said) is is_told, said
+    jobs.slurm.run("scancel --user=nobody")
     jobs.ask("hour-1", "true", nodes=1, seconds=3600)
     jobs.ask("endless-1", "bash", "-c", "until [[ -e /srv/shared/ends ]]; do sleep 0.1; done")
     jobs.when("endless-1", "running")
@@ -184,6 +192,7 @@ def test_a_job_without_a_limit_begins_before_its_vms_end_and_one_that_can_not_en
     assert jobs.over("endless-1")["state"] == "succeeded"
     why = "its VMs end before it would"
     jobs.slurm.until(lambda: jobs.course("hour-1")["why"].startswith(why))
+    jobs.slurm.run(told.format("true", "false"), on=head)
     for name in NAMES:
         jobs.slurm.run(f"{_ENDS_NEVER}; scontrol delete reservation=ends-{name}", on=name)
     assert jobs.over("hour-1")["state"] == "succeeded"

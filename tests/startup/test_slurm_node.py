@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -166,6 +167,12 @@ def test_nobody_is_not_followed_and_a_head_of_an_earlier_version_is() -> None:
         assert node.followed == followed
 
 
+def test_a_head_whose_vm_ends_some_day_tells_whoever_sends_a_job_without_a_limit() -> None:
+    for ends, first in ((True, "local ends = true\n"), (False, "local ends = false\n")):
+        files = slurm_conf.files("train", "g2", "a(10.0.0.2)", A3, ends=ends)
+        assert files["etc/slurm/job_submit.lua"].text.startswith(first)
+
+
 def test_files_are_written_only_where_they_are_others(tmp_path: Path) -> None:
     for folder in ("etc/slurm", "etc/default"):
         (tmp_path / folder).mkdir(parents=True)
@@ -253,6 +260,29 @@ def test_a_folder_that_another_prolog_removes_meanwhile_drains_no_vm(
     slurm_prolog.make_folder("aiinfra:train-1:1", "aiinfra-job-01")
 
     assert (closed, (tmp_path / "train-1").stat().st_mode & 0o777) == ([tmp_path / "left"], 0o700)
+
+
+def test_what_a_job_has_mounted_on_its_folder_by_fuse_drains_no_vm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm_prolog, "HOME", tmp_path)
+    monkeypatch.setattr("pwd.getpwnam", lambda _: SimpleNamespace(pw_uid=os.getuid()))
+    errors = {"left-1": errno.ENOTCONN, "runs-1": errno.EACCES, "train-1": errno.EACCES}
+    for name in (*errors, "other-1"):
+        (tmp_path / name).mkdir()
+
+    def lstat(path: Path) -> os.stat_result:
+        if number := errors.get(path.name):
+            raise OSError(number, os.strerror(number))
+        return os.lstat(path)
+
+    monkeypatch.setattr(Path, "lstat", lstat)
+    closed: list[str] = []
+    monkeypatch.setattr("os.chown", lambda path, *_, **__: closed.append(path.name))
+
+    slurm_prolog.make_folder("aiinfra:train-1:1", "aiinfra-job-01")
+
+    assert closed == ["other-1"]
 
 
 def test_a_vm_whose_nvidia_smi_dies_of_no_signal_has_a_complaint_in_time(
@@ -355,9 +385,10 @@ def test_who_follows_takes_the_heads_key_in_place_of_an_old_one(group: Group) ->
     assert old.own() == b"new"
 
 
-def test_the_port_of_the_key_is_roots_and_none_that_others_take_as_their_own() -> None:
+@pytest.mark.parametrize("name", ["key", "slurmctld", "slurmd"])
+def test_the_ports_of_daemons_are_roots_and_none_that_others_take_as_their_own(name: str) -> None:
     # The kernel's NFS client begins at 665 (min_resvport), bindresvport(3) of glibc at 600.
-    assert 512 <= slurm_conf.ports()["key"] < 600
+    assert 512 <= slurm_conf.ports()[name] < 600
 
 
 def test_nobody_follows_a_vm_that_is_no_head_whatever_a_lease_says(group: Group) -> None:

@@ -161,6 +161,12 @@ def test_a_job_of_run_has_a_folder_of_its_own_and_does_not_get_the_key(slurm: Sl
     assert told == ["file 1", *refused * len(NAMES)]
     with pytest.raises(RuntimeError, match="the comment may not have aiinfra: in it"):
         _submit(slurm, "true", "--comment=aiinfra:sly-1:1", "--output=/dev/null")
+    # Else squeue would have lines of the user's own, which root acts upon.
+    for option in ("--job-name=", "--comment=", "--gres=gpu:", "--gpus="):
+        with pytest.raises(RuntimeError, match="no option control characters"):
+            _submit(slurm, "true", f"{option}$'a\\nb:1'", "--output=/dev/null")
+    # Neither cron nor at begins anything in its name when it is over (tried, 2026-11-29).
+    assert slurm.run("getent shadow aiinfra-job-07", on=NAMES[1]).endswith(":1:\n")
     # Root of a VM gets it by the same program.
     ours = slurm.run(f"python3 /srv/shared/intruder.py 569 {addresses[0]}", on=NAMES[1])
     assert ours.splitlines()[1:] == ["port 0 0", "port 600 1025"]

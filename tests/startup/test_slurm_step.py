@@ -17,13 +17,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiinfra_vm import agent, notices, slurm_queue, storage
-from aiinfra_vm.members import Member
 
 from tests.startup.metadata_server import MetadataServer
+from tests.startup.sandbox import PAYLOAD
 from tests.startup.test_agents import BUCKET, FOLDER, PACE, State, state
 from tests.startup.test_jobs import World
 from tests.waiting import until
+
+if str(PAYLOAD / "lib") not in sys.path:
+    sys.path.append(str(PAYLOAD / "lib"))
+
+from aiinfra_vm import agent, disk_health, job_room, notices, slurm_queue, storage
+from aiinfra_vm.members import Member
 
 __all__ = ["state"]  # the fixture
 
@@ -150,7 +155,7 @@ def test_the_head_ends_it_by_its_course_and_slurm_by_a_signal(steps: Steps) -> N
     assert told["why"].startswith("Slurm has ended it")
 
 
-def test_the_agent_of_a_vm_with_slurm_begins_no_job_and_says_when_the_vm_ends(
+def test_the_agent_of_a_vm_with_slurm_begins_no_job_makes_room_and_says_when_the_vm_ends(
     steps: Steps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[tuple[str, float]] = []
@@ -161,12 +166,15 @@ def test_the_agent_of_a_vm_with_slurm_begins_no_job_and_says_when_the_vm_ends(
     shared, wanted = (storage.Folder(BUCKET, f"{FOLDER}/{it}") for it in ("vms", "jobs"))
     config = {"slurm": {"partition": "g2"}, "gpus": {"count": 2}}
     made = agent.Agent(shared, wanted, member, config, PACE, tmp_path)
+    monkeypatch.setattr(disk_health, "percent", lambda _: job_room.FULL)
+    (old := tmp_path / "var/lib/aiinfra-job/old-1").mkdir(parents=True)
+    steps.say("old-1", state="succeeded")
     assert not made._is_job_wanted()
     steps.world.state.write("vms/group.json", {"instance_count": 1})
     steps.world.submit("train-1", "true")
     thread = threading.Thread(target=made.run, daemon=True)
     thread.start()
-    until(lambda: told and steps.world.state.read("vms/roster.json"))
+    until(lambda: told and steps.world.state.read("vms/roster.json") and not old.exists())
     time.sleep(0.5)
     assert told == [("vm-1", 2e9)]
     assert steps.world.state.read("vms/job.json") is None

@@ -1,20 +1,15 @@
 """A state folder in memory, which is read and written as one in Cloud Storage is."""
 
-from __future__ import annotations
-
 import datetime as dt
+from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from google.api_core import exceptions
 
+from provision.deployment.kind import Stranded
 from provision.state.folder import StateFolder
 from provision.state.location import StateLocation
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from provision.deployment.kind import Stranded
 
 LOCATION = StateLocation("b", "np-deployment", is_default=False)
 PREFIX = f"{LOCATION.folder}/"
@@ -23,7 +18,7 @@ PREFIX = f"{LOCATION.folder}/"
 class _Blob:
     """An object of Google's client, as far as a folder uses it."""
 
-    def __init__(self, folder: MemoryFolder, name: str) -> None:
+    def __init__(self, folder: "MemoryFolder", name: str) -> None:
         self.name, self._folder, self._own = name, folder, name.removeprefix(PREFIX)
         self.generation = folder.generations.get(self._own, 0)
 
@@ -70,7 +65,7 @@ class _Blob:
 
 def watching(deaf: str = "", stranded: Stranded | None = None) -> Any:
     """What is seen of the VMs of jobs: why they hear of none, and what of them is lost."""
-    return SimpleNamespace(deaf=lambda: deaf, stranded=lambda: stranded)
+    return SimpleNamespace(look=lambda: (deaf, stranded))
 
 
 class MemoryFolder(StateFolder):

@@ -1,7 +1,5 @@
 """Whatever stands in the bucket, on a VM or in an answer: read as its type, or refused in words."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import dataclasses
@@ -10,22 +8,25 @@ import re
 import socket
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 import requests
 from google.oauth2.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
 
 from provision.codes import Code
 from provision.documents import plain
 from provision.errors import ProvisionError, SettingsError, StateError
 from provision.google.api import GoogleApi, Service
 from provision.kinds.gke.kubernetes import kueue, run_jobs
+from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from provision.kinds.gke.left_behind import Fate, Traces
 from provision.kinds.status import shares
 from provision.kinds.vms import agent, instances, status, testing
+from provision.kinds.vms.agent import Answer
 from provision.kinds.vms.instances import Vm
 from provision.kinds.vms.jobs import VmJobs
 from provision.kinds.vms.startup import Startup
@@ -39,19 +40,13 @@ from provision.state.liveness import Machine, Note
 from provision.state.objects import Writer
 from provision.state.record import ForeignRecordError, Record
 from provision.terraform import configuration
+from provision.terraform.lock import Lock
 from provision.time.clock import Clock
 from provision.time.stages import Progress
 from tests import stored
 from tests.kubernetes import samples
 from tests.unit.memory_folder import MemoryFolder, watching
 from tests.unit.state.test_record import WHOLE
-
-if TYPE_CHECKING:
-    from hypothesis.strategies import DrawFn
-
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts
-    from provision.kinds.vms.agent import Answer
-    from provision.terraform.lock import Lock
 
 RECORD = dataclasses.replace(
     WHOLE,
@@ -404,7 +399,7 @@ def test_a_note_names_a_file_that_only_a_run_has(content: bytes) -> None:
 @given(_damaged(ROSTER))
 def test_ranks_are_whole_numbers_of_names(content: bytes) -> None:
     folder = MemoryFolder({"vms/roster.json": content})
-    found = agent.seats(cast("Any", SimpleNamespace(folder=folder)))
+    found = agent.heard(cast("Any", SimpleNamespace(folder=folder))).seats
 
     assert all(type(seat.rank) in {int, type(None)} for seat in found.values())
     assert all(isinstance(name, str) for name in found)
@@ -427,11 +422,10 @@ def test_a_vms_answer_is_judged_whatever_it_says(content: bytes) -> None:
 def test_a_guest_attribute_is_a_start_up_whatever_it_says(content: bytes) -> None:
     startup = Startup.of({"startup": content.decode("utf-8", "replace")})
 
-    for text in (startup.state, startup.step, startup.words, startup.stage, startup.detail):
+    for text in (startup.state, startup.step, startup.words, startup.detail):
         assert isinstance(text, str)
     assert startup.fails_often in {True, False}
     json.dumps(plain(status._startup(startup)))
-    json.dumps(plain(status._gpu_check(startup.gpu_check)))
     if startup.gpu_check is not None:
         json.dumps(plain(instances.reported(VM, startup.gpu_check)))
 

@@ -1,5 +1,3 @@
-"""What is printed, and what happens when it can't be."""
-
 import contextlib
 import io
 import os

@@ -1,5 +1,3 @@
-"""What programs read of errors and problems."""
-
 import signal
 
 from provision.codes import Code

@@ -1,5 +1,3 @@
-"""What `load` gives: effective values, and less of them for Destroy."""
-
 from pathlib import Path
 from typing import Any
 

@@ -24,8 +24,7 @@ for _module in ("provision.intake", "rich.console", "rich.text"):
     importlib.import_module(_module)
 _RIM: Final = {cli.__file__: "line", signals.__file__: "opcode"}
 """The files in which a signal comes -> between what of theirs."""
-_FEWEST: Final = 50
-"""Places that the rim has at least."""
+_FEWEST: Final = 50  # places that the rim has at least
 
 
 def _run(lines: str) -> tuple[int, str]:

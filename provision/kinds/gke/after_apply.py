@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.spec.cluster import GkeSpec
 
 _GO_ON: Final = "everything is kept: run Create again to continue, or Destroy to remove everything"
@@ -92,8 +91,8 @@ def finish(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
 
 
 def _apply(
-    context: Context, cloud: Cloud, made: Applied[GkeSpec], known: ClusterFacts
-) -> ClusterFacts:
+    context: Context, cloud: Cloud, made: Applied[GkeSpec], known: facts.ClusterFacts
+) -> facts.ClusterFacts:
     """Apply all objects; the facts, with what the cluster itself has told."""
     wanted, notes = stages.stages(known, context.environ)
     context.note(notes)

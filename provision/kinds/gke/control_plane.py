@@ -20,20 +20,20 @@ from provision.catalogue import accounts, gke_versions, names
 from provision.codes import Code
 from provision.errors import ClusterError, Problem, StateError
 from provision.google import resources, service_accounts
-from provision.google.api import GoogleApiError, Service
+from provision.google.api import GoogleApi, GoogleApiError, Service
 from provision.google.lists import Lists
 from provision.google.resources import CLUSTER, NETWORK
 from provision.kinds import machines
 from provision.kinds.gke import variables
 from provision.kinds.gke.kubernetes import client
-from provision.kinds.gke.kubernetes.facts import ClusterFacts
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 from provision.kinds.status import NOT_THERE
 from provision.lifecycle import phases
 from provision.lifecycle.phases import Phase
 from provision.spec.capacity import Mode
 from provision.spec.pools import Group, Pool, Size
 from provision.state.objects import Stored, Writer
-from provision.terraform.plan import SHORT_LIVED
+from provision.terraform.plan import SHORT_LIVED, Creation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,13 +43,10 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Deployment
     from provision.deployment.kind import Stranded
     from provision.deployment.workspace import Workspace
-    from provision.google.api import GoogleApi
-    from provision.kinds.gke.kubernetes.facts import GpuPool
     from provision.spec.cluster import GkeSpec
     from provision.state.folder import StateFolder
     from provision.state.location import Place
     from provision.state.record import Record
-    from provision.terraform.plan import Creation
 
 _FACTS: Final = Stored(
     "cluster.json",
@@ -85,10 +82,7 @@ ANSWERING: Final = KEPT | {State.DEGRADED}
 
 
 def find(api: GoogleApi, place: Place, lists: Lists | None = None) -> dict[str, Any] | None:
-    """The cluster of a deployment as Google has it; None if it does not exist.
-
-    `lists`: what was listed so far.
-    """
+    """The cluster of a deployment as Google has it; None if it does not exist."""
     name = names.CLUSTER.of(place.name_prefix)
     path = CLUSTER.path(project=place.project_id, location=place.region, name=name)
     return (lists or Lists(api)).find(CLUSTER.look, place.project_id, path)
@@ -363,12 +357,11 @@ def behind(cloud: Cloud, spec: GkeSpec, cluster: Mapping[str, Any]) -> dict[str,
         for name, pool in node_pools(cluster).items()
         if name in scaling
         and pool.get("version") != target
-        and (_keeps_nodes(pool) or _is_empty(cloud, pool))
+        and (
+            (pool.get("upgradeSettings") or {}).get("strategy") == SHORT_LIVED
+            or _is_empty(cloud, pool)
+        )
     }
-
-
-def _keeps_nodes(pool: Mapping[str, Any]) -> bool:
-    return bool((pool.get("upgradeSettings") or {}).get("strategy") == SHORT_LIVED)
 
 
 def _is_empty(cloud: Cloud, pool: Mapping[str, Any]) -> bool:

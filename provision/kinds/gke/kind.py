@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import names
 from provision.codes import Code
 from provision.deployment.kind import Kind, Later
-from provision.errors import SettingsError
+from provision.errors import Problem, SettingsError
 from provision.kinds.gke import variables
 from provision.spec import cluster
 from provision.spec.cluster import GkeSpec
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Deployment
-    from provision.errors import Problem
     from provision.state.objects import Stored
     from provision.state.record import Record
 

@@ -173,17 +173,15 @@ class Traces:
         short = {one[:_SHORT] for one in found if re.fullmatch(_ID, one)}
         return dataclasses.replace(self, stems=self.stems | found | short)
 
-    def with_endpoints(self, groups: Iterable[Mapping[str, Any]]) -> Self:
-        """With the stems of the network endpoint groups that are of this cluster.
+    def with_own(
+        self, rules: Iterable[Mapping[str, Any]], groups: Iterable[Mapping[str, Any]] = ()
+    ) -> Self:
+        """With the stems of the firewall rules and network endpoint groups of this cluster.
 
-        These keep a network from going, and for a Gateway no rule tells of them.
+        The latter keep a network from going, and for a Gateway no rule tells of them.
         """
-        own = [it for it in groups if self.alone and _network(it) in self.networks]
-        return self.with_stems(it["name"] for it in own)
-
-    def with_rules(self, rules: Iterable[Mapping[str, Any]]) -> Self:
-        """With the stems of the firewall rules that are of this cluster."""
-        return self.with_stems(rule["name"] for rule in rules if self.has_rule(rule))
+        own = (it for it in groups if self.alone and _network(it) in self.networks)
+        return self.with_stems(it["name"] for it in (*filter(self.has_rule, rules), *own))
 
     def without_others(self, rules: Iterable[Mapping[str, Any]]) -> Self:
         """Without the stems that firewall rules for the nodes of other clusters have."""
@@ -230,10 +228,6 @@ class Traces:
             return True
         is_googles = stem(name) is not None or _OF_THE_CLUSTER.fullmatch(name) is not None
         return is_googles and set(_clusters(rule)) == {self.cluster}
-
-    def fate_of_rule(self, rule: Mapping[str, Any]) -> Fate | None:
-        """What becomes of a firewall rule; None if it is not of this cluster."""
-        return Fate.GOES if self.has_rule(rule) else None
 
     def fate_of_balancer(self, document: Mapping[str, Any]) -> Fate | None:
         """What becomes of a part of a load balancer; None if it is not of this cluster."""
@@ -380,7 +374,7 @@ def of_gone(api: GoogleApi, traces: Traces) -> Traces | None:
     # That groups may not be listed is one of the problems of the sweep.
     groups = _allowed(api, _LOOKS[_ENDPOINTS], traces.project, filter=_NAMED) or ()
     traces = traces.without_others_networks([*rules, *groups])
-    return traces.with_rules(rules).with_endpoints(groups)
+    return traces.with_own(rules, groups)
 
 
 def _allowed(api: GoogleApi, look: Look, project: str, **query: str) -> list[dict[str, Any]] | None:
@@ -517,10 +511,11 @@ class Sweep:
                 Problem(code=Code.NOT_REMOVED, what=what, why=error.message, fix=fix)
             )
             return
-        judge = {_DISKS: self.traces.fate, _RULES: self.traces.fate_of_rule}
-        fate_of = judge.get(noun, self.traces.fate_of_balancer)
         for it in there:
-            fate = fate_of(it)
+            if noun == _RULES:
+                fate = Fate.GOES if self.traces.has_rule(it) else None
+            else:
+                fate = (self.traces.fate if noun == _DISKS else self.traces.fate_of_balancer)(it)
             if fate is not None:
                 yield fate, it
 

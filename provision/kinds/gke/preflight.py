@@ -11,7 +11,7 @@ from provision.errors import CheckError
 from provision.google import resources
 from provision.google.api import Service
 from provision.kinds.gke import left_behind
-from provision.preflight.check import Check, Finding, OfKind, note, refuse
+from provision.preflight.check import Check, CheckContext, Finding, OfKind, note, refuse
 from provision.preflight.networks import in_the_network
 from provision.preflight.table import SUBNETWORK
 from provision.settings.choices import OnlineCheck, ReleaseChannel
@@ -20,7 +20,6 @@ from provision.spec import pools
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from provision.preflight.check import CheckContext
     from provision.spec.cluster import GkeSpec
     from provision.state.record import Record
 

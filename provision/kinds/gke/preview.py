@@ -12,17 +12,18 @@ from provision.catalogue import limits, names
 from provision.cost import estimate
 from provision.deployment.kind import Needs
 from provision.documents.plan import Contents, Identity
+from provision.errors import SettingsError
 from provision.kinds import variables
 from provision.kinds.gke.kubernetes import fabric_pods, facts, jobs, kueue, manifests, stages
 from provision.kinds.gke.kubernetes.objects import to_yaml
 from provision.screens import amounts
 from provision.screens.layout import counted
-from provision.spec import outbound
+from provision.spec import job, outbound
 from provision.spec.topology import gpu_words
 from provision.terraform.plan import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from provision.catalogue.prices import Prices
     from provision.context import Context
@@ -143,6 +144,44 @@ class Room:
     def machines(self) -> int:
         """How many nodes these fill."""
         return -(-self.pods // self.parts)
+
+
+def room(facts: ClusterFacts, spec: JobSpec, made: Callable[[], Mapping[str, Pool]]) -> Room:
+    """Where a job runs, on how many nodes, and how many of its tasks at a time."""
+    wanted = spec.nodes or 1
+    queues = (kueue.LOCAL_QUEUE, *(it.name for it in facts.queues)) if facts.has_queue else ()
+    job.require_offered(spec, queues=queues, ray=facts.ray_operator)
+    if not facts.pools:
+        raise SettingsError("The cluster has no GPU nodes", fix="GKE_NODE_POOLS and Create")
+    offered = [(it, it.machine_type, it.accelerator) for it in facts.pools]
+    meant = job.chosen(spec.machine, offered)
+    largest = max(meant, key=lambda it: it.gpus)
+    job.require_gpus(spec, largest.machine_type, largest.gpus)
+    meant = [it for it in meant if it.gpus >= (spec.gpus or 0)]
+    main = jobs.main_pool(meant)
+    fitting = (it for it in (main, *meant) if it.max_nodes >= wanted)
+    pool = next(fitting, max(meant, key=lambda it: it.max_nodes))
+    job.require_network(spec, pool.machine_type, pool.gpus)
+    found = Room(pool, wanted, 1, spec.gpus or pool.gpus)
+    most = at_a_time = pool.max_nodes
+    at_a_time *= found.parts
+    if facts.has_queue:
+        own = facts.gpu_quota // max(found.gpus, 1)
+        most, at_a_time = min(most, own), min(at_a_time, own)
+    if wanted > most:
+        of = f" of {spec.machine}" if spec.machine else ""
+        raise SettingsError(
+            f"The job wants {wanted} nodes, and can have {most}",
+            why=f"the largest pool{of}, {pool.name}, has at most {pool.max_nodes}"
+            + (f", and the queue has {facts.gpu_quota} GPUs" if facts.has_queue else "")
+            + "; all begin together, so it would wait for ever",
+            fix=f"--nodes {most}" if most else "KUEUE_GPU_QUOTA, and Create",
+            setting="--nodes",
+        )
+    if spec.array:
+        asked = min(spec.array.tasks, spec.array.most or spec.array.tasks)
+        return dataclasses.replace(found, slots=min(asked, at_a_time))
+    return dataclasses.replace(found, nodes=spec.nodes or by_default(made().get(pool.name), most))
 
 
 def needs(

@@ -16,11 +16,11 @@ from provision.errors import ClusterError, CredentialsError, StateError
 from provision.google.resources import CLUSTER, NETWORK
 from provision.kinds.gke import control_plane, left_behind
 from provision.kinds.gke.kubernetes import kueue, status
-from provision.kinds.gke.kubernetes.objects import holds
+from provision.kinds.gke.kubernetes.objects import Object, holds
 from provision.kinds.gke.left_behind import Traces
 from provision.lifecycle import ownership, phases
 from provision.lifecycle.phases import Phase
-from provision.time.deadline import TransientError
+from provision.time.deadline import Deadline, TransientError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
-    from provision.kinds.gke.kubernetes.objects import Object
     from provision.state.record import Record
-    from provision.time.deadline import Deadline
 
 _PATIENCE: Final = 600.0
 """Seconds of cloud time for GKE to unmake load balancers and disks; one takes a minute or two."""
@@ -49,7 +47,7 @@ def data(context: Context, cloud: Cloud, record: Record) -> list[str]:
     if document is None:
         return []
     try:
-        return going(control_plane.reach(document, cloud.api, context.environ))
+        return list(going(control_plane.reach(document, cloud.api, context.environ)))
     except (ClusterError, CredentialsError, TransientError):
         return []
 
@@ -216,15 +214,13 @@ def balanced(cluster: Cluster) -> list[Object]:
     ]
 
 
-def going(cluster: Cluster) -> list[str]:
+def going(cluster: Cluster) -> Iterator[str]:
     """The volumes that go with their claims, in words."""
-    found = []
     for spec in (it["spec"] for it in _made(cluster.all("v1", _VOLUME))):
         claim = spec.get("claimRef") or {}
         name = f"{claim.get('namespace', '')}/{claim.get('name', '')}"
         size = spec["capacity"]["storage"]
-        found.append(f"Volume of the claim {name}, {size}, with all its files")
-    return found
+        yield f"Volume of the claim {name}, {size}, with all its files"
 
 
 def storage(cluster: Cluster, project: str) -> dict[str, str]:

@@ -11,10 +11,9 @@ from provision.catalogue.zones import region_of
 from provision.codes import Code
 from provision.documents import gke_status
 from provision.documents.gke_status import JobState, NodeRequest, RequestState, Workload
-from provision.documents.status import About, PoolMode, PoolNow, Trouble
+from provision.documents.status import About, PoolMode, PoolNow, Status, Trouble
 from provision.errors import ClusterError
 from provision.google import refusals
-from provision.kinds import gpus as gpu_words
 from provision.kinds import happened, machines
 from provision.kinds import status as common
 from provision.kinds.gke import control_plane, trouble
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provision.context import Cloud, Context
-    from provision.documents.status import Status
     from provision.google.api import GoogleApi
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.state.record import Record
@@ -53,7 +51,9 @@ def look(
     document, facts, clock = there or {}, control_plane.kept(cloud.folder, record), context.clock
     answers = facts is not None and State.of(document) in control_plane.ANSWERING
     told, unknown = _ask(context, cloud, document, facts) if answers else (_NOTHING, ())
-    counts: _Counts = {one.pool: (one.count, one.ready) for one in told.nodes}
+    counts: _Counts = {
+        one.pool: (len(one.each), sum(not node.unready for node in one.each)) for one in told.nodes
+    }
     if unknown:
         running = trouble.running(cloud.api, record, document)
         counts = {name: (count, None) for name, count in running.items()}
@@ -144,7 +144,7 @@ class Places:
         self, document: Mapping[str, Any], facts: ClusterFacts | None, api: GoogleApi
     ) -> None:
         self._facts, self._api = facts, api
-        queued = {pool.name: pool for pool in facts.queued_pools} if facts else {}
+        queued = {pool.name: pool for pool in (facts.pools if facts else ()) if pool.queued}
         self._wanted: set[_Machines] = {
             (zone, queued[name].machine_type, queued[name].attached_gpu)
             for name, pool in control_plane.node_pools(document).items()
@@ -220,7 +220,7 @@ def _pools(
             max=most,
             nodes=count,
             ready=ready,
-            unready=there.unready if there else (),
+            unready=tuple(it.unready for it in there.each if it.unready) if there else (),
             remaining_seconds=remaining[0] if remaining else None,
         )
         asked_for = PoolNow(
@@ -228,7 +228,7 @@ def _pools(
             machine_type=machine_type,
             zone=zones[0] if len(zones) == 1 else "",
             mode=now.mode,
-            gpus=gpu_words.named(machine_type, attached, gpus),
+            gpus=common.gpus_of(machine_type, attached, gpus),
             asked=asked if most is None else None,
             least=least,
             most=most,
@@ -256,11 +256,11 @@ def existing(
     return common.Existing.of(
         record,
         machines=tuple(pool for pool in there if pool.name in known),
-        system=tuple(pool for pool in there if pool.name not in known),
-        network_is_made=record.settings.get("NETWORK_CONFIG") != NetworkConfig.EXISTING,
+        system_pools=tuple(pool for pool in there if pool.name not in known),
+        makes_network=record.settings.get("NETWORK_CONFIG") != NetworkConfig.EXISTING,
         has_control_plane=True,
         ages={
-            one.pool: [common.hours(created, clock) or 0.0 for created in one.created]
+            one.pool: [common.hours(it.created, clock) or 0.0 for it in one.each if it.created]
             for one in told.nodes
         },
         age=common.hours(document.get("createTime"), clock),

@@ -17,7 +17,7 @@ from provision import words
 from provision.catalogue import bandwidths, names
 from provision.codes import Code
 from provision.cost import rates
-from provision.documents.checks import Bandwidth, NodeCheck, NodesTry
+from provision.documents.checks import Bandwidth, NodeCheck, NodesTry, RayCheck
 from provision.errors import (
     CapacityError,
     ClusterError,
@@ -37,17 +37,12 @@ from provision.screens import amounts, layout
 from provision.screens import checks as screen
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from provision.catalogue.bandwidths import Reference
     from provision.catalogue.prices import Prices
     from provision.context import Cloud, Context
-    from provision.documents.checks import RayCheck
-    from provision.kinds.gke.kubernetes.all_gather import Measurement, Told
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-    from provision.kinds.gke.kubernetes.nodes import Node
-    from provision.kinds.gke.kubernetes.trials import Ran
     from provision.spec.pools import Pool
     from provision.state.record import Record
 
@@ -108,7 +103,7 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
             failed.append(type(error).of(named))
             continue
         left -= min(waited, share)
-        if bad := problems(tested):
+        if bad := list(problems(tested)):
             failed.append(ClusterError.of(bad))
         else:
             found.append(passed(tested))
@@ -129,10 +124,7 @@ def chosen(
     made: Mapping[str, Pool],
     listed: Prices | None,
 ) -> list[Part]:
-    """The pools to test, the cheapest first: what is wrong there is known before the dear ones.
-
-    `made`: name -> a pool as prices are looked up for it.
-    """
+    """The pools to test, the cheapest first: what is wrong there is known before the dear ones."""
     known = [pool.name for pool in facts.pools]
     wanted = known if asked is None else [names.own_pool(prefix, asked, known)]
     # The images with NCCL's tests are for x86 alone.
@@ -222,7 +214,7 @@ def _test(
     return tested, waited
 
 
-def _show(context: Context, tested: Tested, ran: Ran | None) -> None:
+def _show(context: Context, tested: Tested, ran: trials.Ran | None) -> None:
     """Show what was found, and add it to the report."""
     known = {tested.pool.name: tested.document}
     context.report.checks = {**(context.report.checks or {}), **known}
@@ -247,7 +239,7 @@ def _cordoned(context: Context, cluster: Cluster, tested: Tested) -> Tested:
     return dataclasses.replace(tested, cordoned=tuple(done))
 
 
-def _nodes(context: Context, cluster: Cluster, pool: str) -> Sequence[Node]:
+def _nodes(context: Context, cluster: Cluster, pool: str) -> Sequence[nodes_module.Node]:
     deadline = context.progress.deadline(_CHANGING, _POLL)
     found = deadline.retry(
         lambda: cluster.all("v1", "Node", selector=f"{POOL_LABEL}={pool}"), "look at the nodes"
@@ -279,7 +271,7 @@ class Tested:
 
     pool: GpuPool
     nodes: tuple[str, ...]  # the nodes that took part, in the order of the test's pods
-    told: Told | None  # what they measured; None where no node was fit to
+    told: all_gather.Told | None  # what they measured; None where no node was fit to
     # node -> what was found on it; also nodes that could take no part
     checked: Mapping[str, NodeCheck]
     # node -> its zone, as far as it is known
@@ -288,7 +280,7 @@ class Tested:
     cordoned: tuple[str, ...] = ()  # the nodes that this run has cordoned
 
     @property
-    def figures(self) -> Reference | None:
+    def figures(self) -> bandwidths.Reference | None:
         """The published ones; None where there are none, or no network to measure."""
         return self.pool.bandwidth if len(self.nodes) >= bandwidths.MACHINES else None
 
@@ -360,7 +352,7 @@ class Tested:
         )
 
 
-def of(pool: GpuPool, ran: Ran, unfit: Mapping[str, NodeCheck]) -> Tested:
+def of(pool: GpuPool, ran: trials.Ran, unfit: Mapping[str, NodeCheck]) -> Tested:
     """What a test has found, beside what is wrong with nodes that could take no part."""
     told = all_gather.read(ran.logs[0] if ran.logs else "")
     found = dict(unfit)
@@ -374,33 +366,33 @@ def of(pool: GpuPool, ran: Ran, unfit: Mapping[str, NodeCheck]) -> Tested:
     return Tested(pool=pool, nodes=ran.nodes, told=told, checked=found)
 
 
-def unfit(nodes: Sequence[Node], pool: GpuPool) -> dict[str, NodeCheck]:
+def unfit(nodes: Sequence[nodes_module.Node], pool: GpuPool) -> dict[str, NodeCheck]:
     """The nodes of a pool that can take no part in a test, with what is wrong with them."""
     told = {node.name: all_gather.of_node(node, pool) for node in nodes}
     return {name: NodeCheck(faults=it) for name, it in told.items() if it}
 
 
-def problems(tested: Tested) -> list[Problem]:
+def problems(tested: Tested) -> Iterator[Problem]:
     """What is wrong with a pool."""
     pool, tried = tested.pool, tested.tried
-    found = diagnosis.of_single(
+    yield from diagnosis.of_single(
         tested.checked, lambda _: pool.machine_type, lambda name: _another(tested, (name,))
     )
     if tested.told and _on_sockets(tested.told.whole, pool, len(tested.nodes))[0]:
-        everywhere = diagnosis.failed(
+        yield diagnosis.failed(
             "NCCL used plain sockets instead of the GPU network",
             why="it is the same on each node, so no single one is at fault: NCCL's plugin is not"
             " installed, or does not find its interfaces",
             fix="check kubectl --namespace kube-system get daemonsets, and the installer's log",
         )
-        return [*found, everywhere]
+        return
     if tried and len(tried[0].members) == 1 and not tried[0].passed:
-        alone = diagnosis.failed(
+        yield diagnosis.failed(
             f"{tried[0].members[0]}: {tried[0].why}",
             why="NCCL's test ran on its own GPUs; the log above says where it ended",
             fix=_another(tested, tried[0].members),
         )
-        return [*found, alone]
+        return
     remedies = Remedies(
         members="nodes",
         another=lambda names: _another(tested, names),
@@ -408,15 +400,13 @@ def problems(tested: Tested) -> list[Problem]:
         closer="set ENABLE_COMPACT_PLACEMENT=yes, which new pools alone can have",
     )
     bar = diagnosis.bar(pool.machine_type, tested.figures)
-    found += diagnosis.problems(tested.finding, tried, bar, remedies)
+    yield from diagnosis.problems(tested.finding, tried, bar, remedies)
     if tested.ray is not None and not tested.ray.passed:
-        through_ray = diagnosis.failed(
+        yield diagnosis.failed(
             f"the test through Ray failed on {pool.name}: {tested.ray.why}",
             why="a RayJob was to use each GPU of its nodes once",
             fix="look at Ray's operator: kubectl get rayjobs,rayclusters; then run Test again",
         )
-        found.append(through_ray)
-    return found
 
 
 def passed(tested: Tested) -> str:
@@ -434,7 +424,7 @@ def passed(tested: Tested) -> str:
     return f"{text}; all_gather reaches {reached}"
 
 
-def _on_sockets(whole: Measurement, pool: GpuPool, nodes: int) -> tuple[bool, set[int]]:
+def _on_sockets(whole: all_gather.Measurement, pool: GpuPool, nodes: int) -> tuple[bool, set[int]]:
     """Whether no node used the network of its GPUs; and where some did, who did not, by number."""
     hosts = all_gather.on_sockets(whole, pool) if nodes >= bandwidths.MACHINES else frozenset()
     if not hosts or len(hosts) >= len(whole.used):

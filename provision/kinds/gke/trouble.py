@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 from provision import words
 from provision.codes import Code
 from provision.documents import gke_status
-from provision.documents.gke_status import JobState, RequestState
-from provision.documents.status import About, End, EndedBy, PoolMode, Trouble, Waiting
+from provision.documents.gke_status import JobState, NodeRequest, RequestState, Workload
+from provision.documents.status import About, End, EndedBy, PoolMode, PoolNow, Trouble, Waiting
 from provision.errors import Problem
 from provision.google import refusals
-from provision.google.api import GoogleApiError
+from provision.google.api import GoogleApi, GoogleApiError
 from provision.kinds import machines, status
 from provision.kinds.gke import control_plane
 from provision.kinds.gke.control_plane import State
@@ -28,9 +28,6 @@ from provision.spec.pools import Group
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from provision.documents.gke_status import NodeRequest, Workload
-    from provision.documents.status import PoolNow
-    from provision.google.api import GoogleApi
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.nodes import Node, Nodes
     from provision.kinds.gke.kubernetes.status import Status
@@ -86,14 +83,7 @@ def found(case: Case) -> Iterator[Trouble]:
     for one in case.lost:
         yield status.trouble(one, About.CLUSTER)
     yield from _nodes(case)
-    for fault in case.told.faults:
-        yield Trouble(
-            about=About.CLUSTER,
-            what=fault.what,
-            why=(fault.why,) if fault.why else (),
-            fix=fault.fix,
-            by_itself=fault.by_itself,
-        )
+    yield from case.told.faults
     given_up = [work for work in case.told.workloads if work.state is JobState.GIVEN_UP]
     for (_, message, advice), jobs in alike(given_up, _words).items():
         yield Trouble(
@@ -226,34 +216,26 @@ def refused(
     api: GoogleApi, record: Record, document: Mapping[str, Any], pools: Sequence[PoolNow]
 ) -> dict[str, list[Problem]]:
     """Name of a pool that lacks nodes -> what Google refuses."""
-    pools_there = control_plane.node_pools(document)
-    return {
-        pool.name: [
-            problem
-            for url in pools_there.get(pool.name, {}).get("instanceGroupUrls", [])
-            for problem in _refused_group(api, record, pool, url)
-        ]
-        for pool in pools
-        if missing(pool)
-    }
-
-
-def _refused_group(api: GoogleApi, record: Record, pool: PoolNow, url: str) -> list[Problem]:
-    """What the group of a pool is refused; nothing if these credentials may not read it."""
-    zone, name = _place(url)
-    group = Group(
-        project=record.project_id,
-        zone=zone,
-        name=name,
-        size=(pool.there or 0) + missing(pool),
-        machine_type=pool.machine_type,
-        pool=pool.name,
-    )
-    try:
-        members = api.managed_instances(group.project, zone, name)
-    except GoogleApiError:
-        return []
-    return machines.explain_standing(group, refusals.of_instances(members), _run(members), api)
+    found: dict[str, list[Problem]] = {pool.name: [] for pool in pools if missing(pool)}
+    there = control_plane.node_pools(document)
+    for pool in filter(missing, pools):
+        for url in there.get(pool.name, {}).get("instanceGroupUrls", []):
+            zone, name = _place(url)
+            group = Group(
+                project=record.project_id,
+                zone=zone,
+                name=name,
+                size=(pool.there or 0) + missing(pool),
+                machine_type=pool.machine_type,
+                pool=pool.name,
+            )
+            try:
+                members = api.managed_instances(group.project, zone, name)
+            except GoogleApiError:
+                continue  # these credentials may not read it
+            errors = refusals.of_instances(members)
+            found[pool.name] += machines.explain_standing(group, errors, _run(members), api)
+    return found
 
 
 def running(api: GoogleApi, record: Record, document: Mapping[str, Any]) -> dict[str, int | None]:
@@ -311,8 +293,8 @@ def all_ends(facts: ClusterFacts | None, nodes: Sequence[Nodes], clock: Clock) -
                 + (", or when its job says" if pool.queued else ""),
             )
         elif there is not None:
-            free += there.count
-    free += sum(one.count for one in others.values())
+            free += len(there.each)
+    free += sum(len(one.each) for one in others.values())
     if free:
         yield status.never_ends(free, "node")
     for one in nodes:
@@ -327,11 +309,13 @@ def remaining(pool: GpuPool | None, nodes: Nodes | None, clock: Clock) -> tuple[
     """
     if pool is None or nodes is None:
         return None
-    if nodes.ends:
-        return status.until(nodes.ends[0], clock), status.until(nodes.ends[-1], clock)
-    if pool.queued or not (pool.max_run_seconds and nodes.created):
+    # All timestamps end with Z, so they sort as text.
+    if ends := sorted(node.ends for node in nodes.each if node.ends):
+        return status.until(ends[0], clock), status.until(ends[-1], clock)
+    created = [node.created for node in nodes.each if node.created]
+    if pool.queued or not (pool.max_run_seconds and created):
         return None
-    run, ages = pool.max_run_seconds, [status.age(it(nodes.created), clock) for it in (min, max)]
+    run, ages = pool.max_run_seconds, [status.age(it(created), clock) for it in (min, max)]
     first, last = (max(0, int(run - it)) for it in ages)
     return first, last
 
@@ -445,12 +429,12 @@ def troubles(
     them = [node for node in pool.each if node.unready]
     if them:
         repairs = (document.get("management") or {}).get("autoRepair")
-        commands = [] if repairs else _commands(them, document, mode)
+        commands = [] if repairs else [*_commands(them, document, mode)]
         yield Trouble(
             about=About.POOL,
             what=f"{_named(them, pool.pool)} not ready",
             **who(them),
-            why=pool.unready,
+            why=tuple(node.unready for node in them),
             fix="\n".join(["if it stays so, have its VM replaced:", *commands] if commands else ()),
             by_itself=True,
         )
@@ -504,7 +488,7 @@ def _replace(them: Sequence[Node], document: Mapping[str, Any], mode: PoolMode |
 
 def _commands(
     them: Sequence[Node], document: Mapping[str, Any], mode: PoolMode | None
-) -> list[str]:
+) -> Iterator[str]:
     """What has the VMs of nodes replaced, through the groups of their pool.
 
     A node that kubectl deletes may leave its VM behind, which is billed. In a pool of a fixed size
@@ -513,13 +497,11 @@ def _commands(
     """
     scales = (document.get("autoscaling") or {}).get("enabled")
     verb = "delete-instances" if scales or mode in _FLEX else "recreate-instances"
-    found = []
     for url in document.get("instanceGroupUrls") or []:
         project, _, zone, _, group = url.partition("/projects/")[2].split("/")
         names = [node.name for node in them if node.zone == zone][:_IN_COMMAND]
         if names:
-            found.append(
+            yield (
                 f"gcloud compute instance-groups managed {verb} {group}"
                 f" --zone {zone} --project {project} --instances={','.join(names)}"
             )
-    return found

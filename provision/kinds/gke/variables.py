@@ -7,16 +7,14 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.kinds import variables as parts
-from provision.settings.gke import Weekday
+from provision.settings.gke import Weekday, Window
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-    from provision.catalogue.fabrics import Network
     from provision.deployment.deployment import RunInputs
     from provision.google.owner import Owner
-    from provision.settings.gke import Window
     from provision.spec.cluster import GkeSpec
     from provision.spec.pools import Pool
     from provision.state.location import StateLocation
@@ -62,9 +60,9 @@ def variables(
             "pods": (existing and existing.pods) or "pods",
             "services": (existing and existing.services) or "services",
         },
-        "gpu_networks": _networks(spec.gpu_networks if spec.makes_network else ()),
+        "gpu_networks": [dataclasses.asdict(it) for it in spec.gpu_networks if spec.makes_network],
         "more_gpu_networks": {
-            kind: _networks(networks)
+            kind: [dataclasses.asdict(it) for it in networks]
             for kind, networks in spec.more_gpu_networks.items()
             if spec.makes_network
         },
@@ -88,10 +86,6 @@ def _window(window: Window | None) -> dict[str, str] | None:
         "start_time": f"{start:%Y-%m-%dT%H:%M:%SZ}",
         "end_time": f"{end:%Y-%m-%dT%H:%M:%SZ}",
     }
-
-
-def _networks(networks: Iterable[Network]) -> list[dict[str, Any]]:
-    return [dataclasses.asdict(network) for network in networks]
 
 
 def _pool(pool: Pool, spec: GkeSpec, inputs: RunInputs) -> dict[str, Any]:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, OutOfDate
     from provision.google.api import GoogleApi
-    from provision.kinds.vms.instances import Seen
     from provision.kinds.vms.startup import Startup
     from provision.spec.cluster import VmSpec
     from provision.time.stages import Progress
@@ -100,7 +99,7 @@ def finish(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
             now = started.so_far()
             connection.tell(context, cloud, made, _connection(spec, now), is_ready=False)
         raise
-    context.note(startup.notes(now.told))
+    context.note(list(startup.notes(now.told)))
     connection.tell(context, cloud, made, _connection(spec, now))
 
 
@@ -108,7 +107,7 @@ def finish(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
 class Now:
     """The VMs of a group as they were seen last."""
 
-    seen: Seen
+    seen: instances.Seen
     heard: agent.Heard
     urls: Mapping[str, str | None]  # those of their notebooks, as far as they have one
     told: Mapping[str, Startup]  # what each told of its start-up
@@ -121,7 +120,7 @@ class Started:
         self._context, self._cloud, self._spec = context, cloud, spec
         self._group = flex_start.group(spec)
 
-    def _look(self) -> Seen:
+    def _look(self) -> instances.Seen:
         return instances.see_vms(self._cloud.api, self._spec)
 
     def so_far(self) -> Now:
@@ -139,7 +138,7 @@ class Started:
             found = {vm.name: vm for vm in seen.vms(context.clock)}
             context.note(instances.ending_soon(list(found.values())))
             started = {name: vm.started for name, vm in found.items()}
-            beats = functools.partial(agent.beats, self._cloud.folder)
+            beats = functools.partial(self._cloud.folder.changed, agent.MEMBER)
             reader = startup.Reader(self._cloud.api, spec, context.clock, started, beats)
             told = startup.wait(reader, found, progress=context.progress, stay=self._all_run)
             urls = self._urls(told)
@@ -168,7 +167,7 @@ class Started:
             left = max(0.0, left - deadline.passed)
 
     def _all_run(self) -> bool:
-        return machines.all_run(self._cloud.api, self._group)
+        return machines.run(machines.look(self._cloud.api, self._group), self._group)
 
     def _silent(
         self,
@@ -231,7 +230,8 @@ class Started:
             wanted,
             progress=self._context.progress,
         )
-        self._context.note(connection.missing(wanted - urls.keys()))
+        if without := wanted - urls.keys():
+            self._context.note([connection.missing(without)])
         return urls
 
 

@@ -25,23 +25,21 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from provision import words
 from provision.documents import json_object
-from provision.documents.job import JobState
-from provision.documents.vm_status import SlurmNode, SlurmNow
+from provision.documents.job import Job, JobState
+from provision.documents.vm_status import SlurmNode, SlurmNow, StartupStep
+from provision.kinds.status import seconds_of
 from provision.kinds.vms import instances
-from provision.kinds.vms.instances import arguments, moment
+from provision.kinds.vms.instances import arguments
 from provision.state import objects
-from provision.state.objects import Stored, Writer
+from provision.state.objects import Change, Stored, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from provision.context import Cloud
-    from provision.documents.job import Job
-    from provision.documents.vm_status import StartupStep
     from provision.spec.cluster import VmSpec
     from provision.spec.pools import Group
     from provision.state.folder import StateFolder
-    from provision.state.objects import Change
     from provision.time.clock import Clock
     from provision.time.stages import OpenStage
 
@@ -112,35 +110,20 @@ def _queue(content: bytes) -> Queue | None:
     return Queue(at, head[:_LONGEST], nodes) if at is not None and head else None
 
 
-_SIZE: Final = Stored("vms/group.json", Writer.MACHINES, _size)
+SIZE: Final = Stored("vms/group.json", Writer.MACHINES, _size)
 _ROSTER: Final = Stored("vms/roster.json", Writer.MACHINES, _members, largest=2**24)
 MEMBER: Final = Stored("vms/members/{}.json", Writer.MACHINES, objects.said)
-_IDLE: Final = Stored("vms/idle.json", Writer.MACHINES, _at)
-_QUEUE: Final = Stored("vms/slurm/nodes.json", Writer.MACHINES, _queue)
+IDLE: Final = Stored("vms/idle.json", Writer.MACHINES, _at)
+QUEUE: Final = Stored("vms/slurm/nodes.json", Writer.MACHINES, _queue)
 
 
 def tell_size(cloud: Cloud, spec: VmSpec, *, is_new: bool) -> None:
     """Say how many VMs the group is to have: their NNODES; `is_new`: whether it is a new one."""
     count = spec.group.size.first
     # Where older versions are kept, each write of the same leaves one behind.
-    if is_new or size(cloud.folder) != count:
+    if is_new or cloud.folder.read(SIZE) != count:
         text = json.dumps({"instance_count": count})
-        cloud.folder.write(_SIZE.name, text, "application/json")
-
-
-def size(folder: StateFolder) -> int | None:
-    """How many VMs the group is to have; None if no Create has said so."""
-    return folder.read(_SIZE)
-
-
-def idle_since(folder: StateFolder) -> float | None:
-    """When the last VM powered itself off, as it was idle (Unix epoch); None if none did."""
-    return folder.read(_IDLE)
-
-
-def queue(folder: StateFolder) -> Queue | None:
-    """What Slurm says of the VMs; None where there is none, or not yet."""
-    return folder.read(_QUEUE)
+        cloud.folder.write(SIZE.name, text, "application/json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +167,7 @@ class Heard:
         elif seat is not None:
             is_heard, last = seat.rank is not None, seat.since
         else:  # a step that failed has said why
-            is_heard = agent == "failed" or clock.since(moment(started) or 0.0) < _LATE
+            is_heard = agent == "failed" or clock.since(seconds_of(started) or 0.0) < _LATE
         if is_heard:
             return ""
         return f"has not been heard of{f' for {words.duration(clock.since(last))}' if last else ''}"
@@ -192,7 +175,7 @@ class Heard:
     def clock(self, name: str) -> tuple[str, ...]:
         """That a clock is wrong, by what it wrote with a heartbeat and when Google got that."""
         beat = self.beats.get(name)
-        renewed = moment(json_object.text(beat.notes.get("renewed"))) if beat else None
+        renewed = seconds_of(json_object.text(beat.notes.get("renewed"))) if beat else None
         if beat is None or renewed is None or abs(renewed - beat.at) < _WRONG:
             return ()
         ahead = "ahead of" if renewed > beat.at else "behind"
@@ -202,31 +185,18 @@ class Heard:
 def heard(cloud: Cloud, known: Mapping[str, Change] | None = None) -> Heard:
     """What is heard of the VMs of a group; `known`: their heartbeats, if they are known."""
     roster = cloud.folder.read(_ROSTER) or ()
-    found = beats(cloud.folder) if known is None else known
+    found = cloud.folder.changed(MEMBER) if known is None else known
     return Heard(_seats(roster), found, _accounts(roster))
 
 
-def beats(folder: StateFolder) -> Mapping[str, Change]:
-    """The last heartbeat of each VM, by name."""
-    return folder.changed(MEMBER)
-
-
 def without(folder: StateFolder, clock: Clock, wanted: Collection[str]) -> Mapping[str, set[str]]:
-    """The VMs that live and may be too old to know all that a job asks for, and what of it.
-
-    `wanted`: names of what `jobs/NAME.json` has.
-    """
+    """The VMs that live and may be too old to know all `wanted` of `jobs/NAME.json`, and what."""
     found = {
         vm: {*wanted} - {*beat.notes.get("knows", _KNOWN_BEFORE).split()}
-        for vm, beat in beats(folder).items()
+        for vm, beat in folder.changed(MEMBER).items()
         if clock.since(beat.at) < _LATE
     }
     return {vm: unknown for vm, unknown in sorted(found.items()) if unknown}
-
-
-def seats(cloud: Cloud) -> Mapping[str, Seat]:
-    """The VMs by name, as far as they have agreed on their ranks."""
-    return _seats(cloud.folder.read(_ROSTER) or ())
 
 
 def accounts(folder: StateFolder) -> Mapping[str, str]:
@@ -248,7 +218,7 @@ def _seats(roster: Iterable[Mapping[str, Any]]) -> Mapping[str, Seat]:
             rank=rank if it.get("present") is True else None,
             faults=_words(it.get("faults")),
             disks=_words(it.get("disks")),
-            since=moment(json_object.text(it.get("since"))),
+            since=seconds_of(json_object.text(it.get("since"))),
         )
         for it in roster
         if (rank := json_object.whole(it.get("rank"))) is not None
@@ -359,7 +329,9 @@ def ask(  # noqa: PLR0913 - a task, and how it is waited for
         folder.write(_TASK, json.dumps(task | {"seconds": seconds}), "application/json")
         deadline = stage.deadline(seconds + _WRITING, _POLL)
         while True:
-            answers |= dict(_answers(folder, number, answers))
+            waiting = (vm for vm in folder.names(_RESULT, number) if vm in answers)
+            for vm in [it for it in waiting if not answers[it].is_over]:
+                answers[vm] = folder.read(_RESULT, number, vm) or answers[vm]
             over = sum(it.is_over for it in answers.values())
             said = f"{over} of {len(answers)} VMs have answered"
             stage.news(f"{before}: {said}" if before else said)
@@ -372,14 +344,3 @@ def ask(  # noqa: PLR0913 - a task, and how it is waited for
         folder.remove(_TASK)
         for vm in folder.names(_RESULT, number):
             folder.remove(_RESULT.at(number, vm))
-
-
-def _answers(
-    folder: StateFolder, number: str, known: Mapping[str, Answer]
-) -> Iterator[tuple[str, Answer]]:
-    """The answers of the VMs that are not done yet, as they are now."""
-    for vm in folder.names(_RESULT, number):
-        if vm in known and not known[vm].is_over:
-            answer = folder.read(_RESULT, number, vm)
-            if answer is not None:
-                yield vm, answer

@@ -16,14 +16,13 @@ from provision.codes import Code
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.documents.topology import OwnImage
 from provision.errors import CheckError, ClusterError, SettingsError
-from provision.google.api import GoogleApiError, Service
+from provision.google.api import GoogleApi, GoogleApiError, Service
 from provision.google.owner import MARKER, Owner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.google.api import GoogleApi
     from provision.kinds.vms.instances import Vm
     from provision.state.record import Record
     from provision.time.stages import OpenStage

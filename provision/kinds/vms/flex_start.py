@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from provision import words
 from provision.catalogue import limits
 from provision.codes import Code
-from provision.deployment.deployment import ResizeRequestSpec
+from provision.deployment.deployment import Deployment, ResizeRequestSpec
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Alternatives, CapacityError, Problem, SettingsError, StillWaiting
 from provision.google import refusals, resources
-from provision.google.api import GoogleApiError, Service
+from provision.google.api import GoogleApi, GoogleApiError, Service
 from provision.google.resources import GROUP, RESIZE_REQUEST
 from provision.kinds import machines
 from provision.kinds.vms import bake, variables
@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Deployment
     from provision.deployment.workspace import Workspace
-    from provision.google.api import GoogleApi
     from provision.spec.cluster import VmSpec
     from provision.state.record import Record
     from provision.time.clock import Clock
@@ -119,16 +117,6 @@ def requests(api: GoogleApi, group: str) -> list[ResizeRequest]:
 # ------------------------------------------------------------------ before the plan
 
 
-@dataclass(frozen=True, kw_only=True)
-class ResizePlan:
-    """The resize requests of a Create."""
-
-    # Terraform's variable: the open requests, and at most one new one
-    requests: dict[str, ResizeRequestSpec]
-    last: int  # the highest number of a request so far, including the new one
-    postponed: int = 0  # the number of VMs to request once the open requests have ended (rule M7)
-
-
 def prepare(
     cloud: Cloud, target: Deployment[VmSpec], workspace: Workspace
 ) -> tuple[Deployment[VmSpec], int]:
@@ -147,7 +135,7 @@ def prepare(
     found, record = requests(cloud.api, mine.path), cloud.folder.record()
     exists = cloud.api.find(Service.COMPUTE, mine.path) is not None
     instances = cloud.api.managed_instances(mine.project, mine.zone, mine.name) if exists else []
-    plan = decide(
+    asked, last, postponed = decide(
         mine,
         vms=present(instances, found),
         requests=found,
@@ -160,19 +148,18 @@ def prepare(
             address
             for address, attributes in kept.items()
             # A group in another zone is about to be replaced; its requests go before it.
-            if attributes["name"] not in plan.requests
-            and str(attributes["zone"]).endswith(spec.zone)
+            if attributes["name"] not in asked and str(attributes["zone"]).endswith(spec.zone)
         ]
         workspace.tool.forget(ended)
-        if record is not None and plan.last > record.last_request:
-            cloud.folder.write_record(dataclasses.replace(record, last_request=plan.last))
+        if record is not None and last > record.last_request:
+            cloud.folder.write_record(dataclasses.replace(record, last_request=last))
     else:
         in_state = {attributes["name"] for attributes in kept.values()}
         over = {one.name: one.as_made for one in found if one.name in in_state}
-        plan = dataclasses.replace(plan, requests=over | plan.requests)
-    prepared = variables.with_requests(target, plan.requests)
+        asked = over | asked
+    prepared = variables.with_requests(target, asked)
     workspace.tell(prepared)
-    return prepared, plan.postponed
+    return prepared, postponed
 
 
 def require_replaceable(spec: VmSpec) -> None:
@@ -211,8 +198,12 @@ def decide(  # noqa: PLR0913 - each is a fact of its own
     prefix: str,
     last: int,
     run_seconds: int,
-) -> ResizePlan:
-    """Decide which requests to keep and whether to make a new one; no group ever shrinks."""
+) -> tuple[dict[str, ResizeRequestSpec], int, int]:
+    """Decide which requests to keep and whether to make a new one; no group ever shrinks.
+
+    Returns Terraform's variable, with at most one new request, the highest number of a request so
+    far, and how many VMs are to be requested once the open requests have ended (rule M7).
+    """
     open_ones = [request for request in requests if request.is_open]
     least = vms + sum(request.count for request in open_ones)
     missing = group.size - least
@@ -239,9 +230,9 @@ def decide(  # noqa: PLR0913 - each is a fact of its own
     numbers = [int(found[1]) for one in requests if (found := ours.fullmatch(one.name))]
     last = max([last, *numbers])
     if not missing or open_ones:
-        return ResizePlan(requests=kept, last=last, postponed=missing)
+        return kept, last, missing
     new = ResizeRequestSpec(count=missing, run_seconds=run_seconds)
-    return ResizePlan(requests={f"{prefix}-{last + 1}": new}, last=last + 1)
+    return {f"{prefix}-{last + 1}": new}, last + 1, 0
 
 
 def _over(cloud: Cloud, kept: dict[str, dict[str, Any]], but: str) -> list[str]:

@@ -20,18 +20,18 @@ from provision.errors import Problem
 from provision.google import refusals, resources
 from provision.google.lists import Lists
 from provision.google.resources import GROUP
-from provision.kinds import gpus as gpu_words
+from provision.kinds import diagnosis
 from provision.kinds import happened as happenings
 from provision.kinds.happened import Event, Told
+from provision.kinds.status import alike, seconds_of
 from provision.spec.capacity import Mode
-from provision.spec.pools import Group
+from provision.spec.pools import Group, Pool
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from provision.catalogue.machines import Gpu, MachineType
+    from provision.documents.vm_status import GpuCheck
     from provision.google.api import GoogleApi
-    from provision.spec.pools import Pool
     from provision.state.location import Place
     from provision.state.record import Record
     from provision.time.clock import Clock
@@ -229,25 +229,16 @@ def ending_soon(vms: Sequence[Vm]) -> list[Problem]:
     ending = {name: has for name, (has, half) in left.items() if has < min(_SHORT, half)}
     if not ending:
         return []
-    return [
-        Problem(
-            code=Code.ENDS_SOON,
-            setting="MAX_RUN_DURATION",
-            what=f"in {words.duration(min(ending.values()))} Google deletes {words.listed(ending)}",
-            why="MAX_RUN_DURATION is over then, and can't be extended for what runs",
-            fix="save what is on its disk; a Create after that requests a new VM"
-            if len(ending) == 1
-            else "save what is on their disks; a Create after that requests new VMs",
-        )
-    ]
-
-
-def moment(text: str | None) -> float | None:
-    """An RFC 3339 moment as Unix epoch; None where there is none, or it can't be read."""
-    try:
-        return dt.datetime.fromisoformat(text).timestamp() if text else None
-    except (ValueError, OverflowError):
-        return None
+    one = "save what is on its disk; a Create after that requests a new VM"
+    several = "save what is on their disks; a Create after that requests new VMs"
+    note = Problem(
+        code=Code.ENDS_SOON,
+        setting="MAX_RUN_DURATION",
+        what=f"in {words.duration(min(ending.values()))} Google deletes {words.listed(ending)}",
+        why="MAX_RUN_DURATION is over then, and can't be extended for what runs",
+        fix=one if len(ending) == 1 else several,
+    )
+    return [note]
 
 
 def _remaining(instance: Mapping[str, Any], clock: Clock) -> float | None:
@@ -370,7 +361,7 @@ def restarting(vms: Iterable[Vm], known: Mapping[str, Interruption], clock: Cloc
         met = known.get(vm.name)
         if met is None or met.event is Event.PREEMPTED or met.ago > _RESTART:
             return False
-        started = moment(vm.started)
+        started = seconds_of(vm.started)
         return vm.restarts and (started is None or clock.since(started) > met.ago)
 
     return {vm.name for vm in vms if is_due(vm)}
@@ -395,9 +386,6 @@ def gone(
     members: Sequence[Member], known: Mapping[str, Interruption], group: Group | None = None
 ) -> list[Problem]:
     """What has become of VMs that run no longer; `group`: theirs if it makes none again."""
-    alike: dict[str, list[Member]] = {}
-    for one in members:
-        alike.setdefault(one.story(known), []).append(one)
     return [
         Problem(
             code=Code.MACHINES_GONE,
@@ -413,7 +401,7 @@ def gone(
             f" --instances={','.join(one.name for one in members)}; then run Create for a new"
             " request",
         )
-        for what, them in alike.items()
+        for what, them in alike(members, lambda one: one.story(known)).items()
     ]
 
 
@@ -437,7 +425,7 @@ def judge(vm: Vm, found: Mapping[str, Any]) -> VmCheck:
         gpus=len(gpus),
         names=tuple(str(gpu.get("name")) for gpu in gpus),
         driver=next((str(gpu["driver"]) for gpu in gpus if gpu.get("driver")), None),
-        ecc_errors=gpu_words.memory_errors(gpus),
+        ecc_errors=diagnosis.memory_errors(gpus),
         diagnostic=ran if diagnostic.get("ran") else "not run",
         interfaces=len(json_object.objects(found.get("interfaces"))),
         local_ssds=json_object.whole(json_object.inner(found.get("local_ssd")).get("disks")),
@@ -447,35 +435,31 @@ def judge(vm: Vm, found: Mapping[str, Any]) -> VmCheck:
     )
 
 
-def reported(vm: Vm, found: Mapping[str, Any] | None, state: str = "") -> VmCheck:
+def reported(vm: Vm, found: GpuCheck | None, state: str = "") -> VmCheck:
     """What a VM reported at its start-up, judged likewise; `state`: why it can't be asked."""
     more = (state,) if state else ()
     if found is None:
         return VmCheck(faults=more)
     count, kind = due(vm)
-    gpus, errors, interfaces = (
-        json_object.whole(found.get(name)) for name in ("gpus", "ecc_errors", "interfaces")
-    )
-    names = tuple(json_object.texts(found.get("names")))
     faults = []
-    if count is not None and gpus != count:
-        faults.append(f"{gpus} GPUs instead of {count}")
-    faults += gpu_words.strange(names, kind)
-    if errors:
-        faults.append(f"{errors} uncorrected memory (ECC) errors")
-    if interfaces != vm.interfaces:
-        faults.append(f"{interfaces} network interfaces instead of {vm.interfaces}")
+    if count is not None and found.gpus != count:
+        faults.append(f"{found.gpus} GPUs instead of {count}")
+    faults += diagnosis.strange(found.names, kind)
+    if found.ecc_errors:
+        faults.append(f"{found.ecc_errors} uncorrected memory (ECC) errors")
+    if found.interfaces != vm.interfaces:
+        faults.append(f"{found.interfaces} network interfaces instead of {vm.interfaces}")
     return VmCheck(
-        gpus=gpus,
-        names=names,
-        driver=json_object.text(found.get("driver")) or None,
-        ecc_errors=errors,
-        interfaces=interfaces,
+        gpus=found.gpus,
+        names=found.names,
+        driver=found.driver,
+        ecc_errors=found.ecc_errors,
+        interfaces=found.interfaces,
         faults=(*faults, *more),
     )
 
 
-def due(vm: Vm) -> tuple[int | None, Gpu | None]:
+def due(vm: Vm) -> tuple[int | None, machines.Gpu | None]:
     """The number and the type of the GPUs that a VM should have; None if not known."""
     if vm.attached:
         kind, count = next(iter(vm.attached.items()))
@@ -518,7 +502,7 @@ def _faults(
 ) -> Iterator[str]:
     count, kind = due(vm)
     if count != 0:
-        yield from gpu_words.faults(gpus, json_object.text(found.get("error")), count, kind)
+        yield from diagnosis.faults_of_gpus(gpus, json_object.text(found.get("error")), count, kind)
     if failures:
         named = "; ".join(map(str, failures[:_MOST]))
         more = f"; and {len(failures) - _MOST} more" if len(failures) > _MOST else ""
@@ -538,7 +522,7 @@ def _faults(
 
 
 def _of_interfaces(
-    vm: Vm, found: Sequence[Mapping[str, Any]], machine: MachineType | None
+    vm: Vm, found: Sequence[Mapping[str, Any]], machine: machines.MachineType | None
 ) -> Iterator[str]:
     if len(found) != vm.interfaces:
         yield f"{len(found)} network interfaces instead of {vm.interfaces}"

@@ -31,6 +31,7 @@ from provision.documents.job import Job, JobState, JobTasks
 from provision.errors import CheckError, ClusterError, SettingsError
 from provision.kinds import connection, job_folder
 from provision.kinds.job_folder import JobFolder
+from provision.kinds.status import seconds_of
 from provision.kinds.vms import agent, contents, instances, out_of_date, trouble
 from provision.screens import amounts, layout
 from provision.screens import jobs as screen
@@ -40,11 +41,10 @@ from provision.state import objects
 from provision.state.objects import Stored, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from provision.context import Cloud
     from provision.files.archive import Archive
-    from provision.spec.job import JobSpec
     from provision.state.folder import StateFolder
     from provision.time.clock import Clock
 
@@ -92,7 +92,7 @@ def _others(content: bytes) -> dict[str, Job]:
         state = _STATES.get(json_object.text(it.get("state")))
         if not state or not _NAME.fullmatch(name):
             continue
-        at = job_folder.moment(job_folder.seconds_of(since) if isinstance(since, str) else since)
+        at = job_folder.moment(seconds_of(since) if isinstance(since, str) else since)
         user, why = json_object.text(it.get("user")), json_object.text(it.get("why"))
         told = _QUEUED.format(user, name) if user else _SENT
         waits = why if state is JobState.WAITING else ""
@@ -129,35 +129,29 @@ class Watch:
         self._deaf = ""
         self._stranded: Stranded | None = None
 
-    def deaf(self) -> str:
-        """Why VMs hear of nothing, with what fixes it; "" for no reason that is known here."""
-        self._look()
-        return self._deaf
+    def look(self) -> tuple[str, Stranded | None]:
+        """Why VMs hear of nothing, with what fixes it, "" for nothing that is known; what is lost.
 
-    def stranded(self) -> Stranded | None:
-        """What VMs are lost that do not come again; None for none."""
-        self._look()
-        return self._stranded
-
-    def _look(self) -> None:
-        if time.monotonic() < self._next:
-            return
-        self._cloud.folder.look_again()
-        record = self._cloud.folder.record()
-        if record is None:
-            return
-        self._deaf, self._stranded = "", None
-        # Who may see jobs need not be allowed to see VMs.
-        with contextlib.suppress(CheckError):
-            seen = instances.see(self._cloud.api, record)
-            self._stranded = trouble.stranded(self._cloud, record, seen)
-            lost = out_of_date.without_account(self._cloud, record, seen.documents)
-            said = (f"{it.problem.what}; {it.problem.fix}" for it in lost)
-            self._deaf = "; ".join(said).replace("\n", " ")
-        self._next = time.monotonic() + self._pause
+        The latter are VMs that do not come again.
+        """
+        record = None
+        if time.monotonic() >= self._next:
+            self._cloud.folder.look_again()
+            record = self._cloud.folder.record()
+        if record is not None:
+            self._deaf, self._stranded = "", None
+            # Who may see jobs need not be allowed to see VMs.
+            with contextlib.suppress(CheckError):
+                seen = instances.see(self._cloud.api, record)
+                self._stranded = trouble.stranded(self._cloud, record, seen)
+                lost = out_of_date.without_account(self._cloud, record, seen.documents)
+                said = (f"{it.problem.what}; {it.problem.fix}" for it in lost)
+                self._deaf = "; ".join(said).replace("\n", " ")
+            self._next = time.monotonic() + self._pause
+        return self._deaf, self._stranded
 
 
-class VmJobs(Jobs):
+class VmJobs(JobFolder, Jobs):
     """The jobs of a group of VMs; `machine` says what each of them is, `watch` looks at them."""
 
     def __init__(
@@ -167,16 +161,15 @@ class VmJobs(Jobs):
         watch: Watch | None = None,
         machine: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        self._folder, self._clock, self._watch = folder, clock, watch
-        self._machine = functools.cache(machine)
-        self._jobs = JobFolder(folder, "vms", clock)
+        super().__init__(folder, "vms", clock)
+        self._watch, self._machine = watch, functools.cache(machine)
         # What was read when.
         self._ends: dict[str, tuple[float, bool]] = {}
-        self._told: tuple[float, dict[str, Job]] = (0.0, {})
+        self._heard_last: tuple[float, dict[str, Job]] = (0.0, {})
 
-    def needs(self, spec: JobSpec) -> Needs | None:
+    def needs(self, spec: job_spec.JobSpec) -> Needs | None:
         """Its VMs or parts of them, which are there, and what of the cluster's cost is its own."""
-        most, machine = agent.size(self._folder), self._machine()
+        most, machine = self._folder.read(agent.SIZE), self._machine()
         self._require_room(spec)
         if most is None or not machine:
             return None
@@ -207,17 +200,17 @@ class VmJobs(Jobs):
         ]
         return Needs(words=f"{who} {', '.join(filter(None, facts))}", more=Decimal(0))
 
-    def submit(self, spec: JobSpec, archive: Archive | None) -> str:
+    def submit(self, spec: job_spec.JobSpec, archive: Archive | None) -> str:
         """Write the folder, the job and its place in the order."""
         self._require_room(spec)
         self._require_known(spec)
-        name = self._jobs.put(spec, archive, self._machine())
+        name = self.put(spec, archive, self._machine())
         self._change_index(lambda known: [*known, {"name": name, "cancelled": False}])
         return name
 
-    def _require_room(self, spec: JobSpec) -> None:
+    def _require_room(self, spec: job_spec.JobSpec) -> None:
         """See that the group, and each of its VMs, is as large as a job wants it."""
-        most, machine = agent.size(self._folder), self._machine()
+        most, machine = self._folder.read(agent.SIZE), self._machine()
         if most is not None and (spec.nodes or 0) > most:
             raise SettingsError(
                 f"The job wants {spec.nodes} VMs, and the group has {most}",
@@ -228,7 +221,7 @@ class VmJobs(Jobs):
         if machine:
             job_spec.require_gpus(spec, machine["type"], machine["gpus"])
 
-    def _require_known(self, spec: JobSpec) -> None:
+    def _require_known(self, spec: job_spec.JobSpec) -> None:
         """See that the VMs know all that the job asks for: an older one would leave it out."""
         wanted = [name for name in MAY_ASK if getattr(spec, name)]
         unknown = agent.without(self._folder, self._clock, wanted) if wanted else {}
@@ -249,18 +242,18 @@ class VmJobs(Jobs):
 
     def names(self) -> Sequence[str]:
         """The names of all jobs, the newest last; first those that others run."""
-        ours = self._jobs.names()
+        ours = self.ours()
         return [*(name for name in self._others() if name not in ours), *ours]
 
     def find(self, name: str) -> Job | None:
         """How far a job is, by what the VMs say of it."""
-        asked = self._jobs.asked(name)
+        asked = self.asked(name)
         if asked is None:
             return self._others().get(name)
         course = self._folder.read(_COURSE, name) or self._folder.read(_NOW) or {}
         course = course if course.get("name") == name else {}
         is_known = course and course.get("state") != JobState.WAITING
-        if not is_known and self._watch and (deaf := self._watch.deaf()):
+        if not is_known and self._watch and (deaf := self._watch.look()[0]):
             return self._job(name, asked, {"why": deaf})
         names = [] if is_known else self._order()
         earlier = names[: names.index(name)] if name in names else []
@@ -282,7 +275,7 @@ class VmJobs(Jobs):
 
     def stranded(self, job: Job) -> Stranded | None:
         """By their group; with no VM left, what comes next of an attempt is its failure."""
-        found = self._watch.stranded() if self._watch else None
+        found = self._watch.look()[1] if self._watch else None
         if found is None or found.left >= (job.nodes or math.inf):
             return None
         course = self._folder.read(_COURSE, job.name) or self._folder.read(_NOW) or {}
@@ -294,38 +287,22 @@ class VmJobs(Jobs):
         is_final = has_begun and failures >= job.restarts and not self._is("slurm")
         return replace(found, final=is_final)
 
-    def asked(self, name: str, *, again: bool = False) -> Mapping[str, Any] | None:
-        """A job as it was submitted."""
-        return self._jobs.again(name) if again else self._jobs.asked(name)
-
     def unfinished(self, *, every: bool = False) -> Sequence[str]:
         """The names of those that are not over, in their order."""
         return [
             it
             for it in self._order()
-            if not self._is_over(it) and (every or not self._jobs.ends_cluster(it))
+            if not self._is_over(it) and (every or not self.ends_cluster(it))
         ]
 
     def others(self) -> Sequence[Job]:
         """Those on Ray, or by Slurm."""
         return list(self._others().values())
 
-    def log(self, job: Job, attempt: int, rank: int, after: int) -> Iterator[tuple[int, bytes]]:
-        """The pieces, in their order."""
-        return self._jobs.log(job, attempt, rank, after)
-
-    def newest(self, job: Job) -> Mapping[tuple[int, int], int] | None:
-        """By the names of its pieces."""
-        return self._jobs.newest(job)
-
-    def heard(self, job: Job) -> Job:
-        """By the newest piece of its log."""
-        return self._jobs.heard(job)
-
     def whole(self, job: Job) -> Job:
         """Of tasks, by what each VM has said of its own."""
         job = super().whole(job)
-        asked = self._jobs.asked(job.name)
+        asked = self.asked(job.name)
         if not job.tasks or asked is None:
             return job
         said = {
@@ -334,7 +311,7 @@ class VmJobs(Jobs):
         failed = sorted(it for it, told in said.items() if _has_failed(told))
         ran = sum(self._ran(told) for told in said.values())
         job = replace(job, tasks=replace(job.tasks, which_failed=tuple(failed)))
-        return self._jobs.spent(job, asked, ran)
+        return self.spent(job, asked, ran)
 
     def _ran(self, told: Mapping[str, Any]) -> float:
         """For how many seconds of cloud time a task has run in its last attempt."""
@@ -349,7 +326,7 @@ class VmJobs(Jobs):
 
     def way_in(self, job: Job, rank: int) -> WayIn:
         """By gcloud; into the container if the job has an image."""
-        if self._jobs.asked(job.name) is None:
+        if self.asked(job.name) is None:
             there = "scontrol show job" if self._is("slurm") else "ray job list"
             raise job_folder.of_others(job.name, f"Ssh, and there `{there}`")
         job_folder.require_rank(job, rank)
@@ -383,7 +360,7 @@ class VmJobs(Jobs):
 
     def cancel(self, job: Job) -> None:
         """Mark it in the order of jobs."""
-        if self._jobs.asked(job.name) is None:
+        if self.asked(job.name) is None:
             ends = "scancel" if self._is("slurm") else "ray job stop"
             raise job_folder.of_others(job.name, f"{ends} {job.name}, on a VM")
 
@@ -401,7 +378,7 @@ class VmJobs(Jobs):
         states = {str(state): state for state in JobState}
         state = states.get(json_object.text(course.get("state")), JobState.WAITING)
         nodes = json_object.objects(course.get("nodes"))
-        job = self._jobs.record(name, asked)
+        job = self.record(name, asked)
         job = replace(
             job,
             tasks=_counted(job.tasks, json_object.inner(course.get("tasks"))),
@@ -417,7 +394,7 @@ class VmJobs(Jobs):
             events=tuple(json_object.texts(course.get("events"))),
             gpu_use=json_object.whole(course.get("gpu_use")),
         )
-        return self._jobs.spent(job, asked)
+        return self.spent(job, asked)
 
     def _change_index(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
         """Change the order of jobs, and take those out that are over."""
@@ -460,10 +437,10 @@ class VmJobs(Jobs):
 
     def _others(self) -> dict[str, Job]:
         """What others run on Ray, or by Slurm, by name, as its head said last."""
-        read, found = self._told
+        read, found = self._heard_last
         if self._clock.since(read) >= _MOMENT:
             found = self._folder.read(_BY_SLURM if self._is("slurm") else _ON_RAY) or {}
-            self._told = self._clock.now(), found
+            self._heard_last = self._clock.now(), found
         return found
 
 
@@ -471,19 +448,9 @@ def _counted(tasks: JobTasks | None, told: Mapping[str, Any]) -> JobTasks | None
     """A job's tasks, with how many are how far."""
     if tasks is None or not told:
         return tasks
-    found = (
-        json_object.whole(told.get(it)) or 0
-        for it in ("waiting", "running", "succeeded", "failed", "cancelled")
-    )
-    waiting, running, succeeded, failed, cancelled = found
-    return replace(
-        tasks,
-        waiting=waiting,
-        running=running,
-        succeeded=succeeded,
-        failed=failed,
-        cancelled=cancelled,
-    )
+    states = ("waiting", "running", "succeeded", "failed", "cancelled")
+    counts: dict[str, Any] = {it: json_object.whole(told.get(it)) or 0 for it in states}
+    return replace(tasks, **counts)
 
 
 def _has_failed(told: Mapping[str, Any]) -> bool:

@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import machines, names
-from provision.deployment.kind import Kind, Later
+from provision.deployment.kind import Images, Jobs, Kind, Later
 from provision.kinds.vms import variables
 from provision.spec import cluster, pools
 from provision.spec.cluster import VmSpec
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Deployment, Held
-    from provision.deployment.kind import Images, Jobs
     from provision.documents.plan import Kept
-    from provision.spec.pools import Pool
     from provision.state.location import Place
     from provision.state.objects import Stored
     from provision.state.record import Record
@@ -68,7 +66,7 @@ class VmGroup(Kind[VmSpec]):
 
     def kept(
         self, cloud: Cloud, spec: VmSpec, staying: int, changed: Collection[str]
-    ) -> tuple[Kept | None, Sequence[tuple[Pool, int]]]:
+    ) -> tuple[Kept | None, Sequence[tuple[pools.Pool, int]]]:
         """VMs that run keep the template that they came with; Google may never have given some."""
         from provision.kinds.vms import contents, instances
 

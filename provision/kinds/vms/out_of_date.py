@@ -21,9 +21,9 @@ from provision.documents import json_object
 from provision.documents.timeline import StageName
 from provision.errors import ClusterError, Problem
 from provision.google import service_accounts
-from provision.google.api import GoogleApiError, Service
+from provision.google.api import GoogleApi, GoogleApiError, Service
 from provision.google.lists import Lists
-from provision.google.resources import path_in_document
+from provision.google.resources import last, path_in_document
 from provision.google.service_accounts import Standing
 from provision.kinds.status import alike
 from provision.kinds.vms import agent, contents, instances
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from provision.context import Cloud
-    from provision.google.api import GoogleApi
-    from provision.kinds.vms.instances import Seen
     from provision.state.location import Place
     from provision.time.stages import OpenStage, Progress
 
@@ -56,12 +54,12 @@ def find(cloud: Cloud, place: Place) -> list[OutOfDate]:
 
 
 def among(
-    api: GoogleApi, place: Place, seen: Seen, lost: Iterable[LostAccount] = ()
+    api: GoogleApi, place: Place, seen: instances.Seen, lost: Iterable[LostAccount] = ()
 ) -> list[OutOfDate]:
     """The VMs that are of an older template than their group's, or of no account, by name."""
     newest = template_of(seen.group or {})
     older = {
-        one["instance"].rpartition("/")[2]: made_from
+        last(one["instance"]): made_from
         for one in seen.members
         if newest and "id" in one and (made_from := template_of(one)) not in {"", newest}
     }
@@ -82,7 +80,7 @@ def among(
     return sorted(found, key=lambda vm: vm.name)
 
 
-def held(seen: Seen, *, older: bool) -> Held:
+def held(seen: instances.Seen, *, older: bool) -> Held:
     """The templates, the placement policies and the accounts that the VMs of a group hold.
 
     A VM that is made again is made of its own template (compute v1, "About repairing VMs", read in
@@ -91,7 +89,7 @@ def held(seen: Seen, *, older: bool) -> Held:
     """
     newest = template_of(seen.group or {}) if older else None
     templates = {
-        one["instance"].rpartition("/")[2]: made_from
+        last(one["instance"]): made_from
         for one in seen.members
         if (made_from := template_of(one)) != newest
     }
@@ -173,7 +171,7 @@ def _await_new(api: GoogleApi, place: Place, wanted: Collection[str], stage: Ope
     deadline = stage.deadline(_LONGEST, _POLL)
     while True:
         running = {
-            one["instance"].rpartition("/")[2]
+            last(one["instance"])
             for one in api.managed_instances(place.project_id, place.zone, group)
             if one.get("instanceStatus") == "RUNNING" and one.get("currentAction") == "NONE"
         }
@@ -231,7 +229,7 @@ def _compared(
 
 
 def _differences(vm: Mapping[str, Any], template: Mapping[str, Any]) -> Iterator[_Difference]:
-    machine, wanted = _last(vm.get("machineType")), _last(template.get("machineType"))
+    machine, wanted = last(vm.get("machineType")), last(template.get("machineType"))
     if machine != wanted:
         yield _Difference(f"{machine} instead of {wanted}")
     # Google also lists the GPUs that a machine type brings, which no template attaches.
@@ -241,7 +239,7 @@ def _differences(vm: Mapping[str, Any], template: Mapping[str, Any]) -> Iterator
     old, new = _model(vm), _model(template)
     if old != new:
         yield _Difference(f"{old} instead of {new}")
-    had, has = ({_last(it) for it in one.get("resourcePolicies") or ()} for one in (vm, template))
+    had, has = ({last(it) for it in one.get("resourcePolicies") or ()} for one in (vm, template))
     if had != has:
         yield _Difference("its placement")
     if _accounts(vm) != _accounts(template):
@@ -267,15 +265,11 @@ def _model(document: Mapping[str, Any]) -> object:
 
 
 def _gpus(found: Sequence[Mapping[str, Any]] | None) -> dict[str, int]:
-    return {_last(one["acceleratorType"]): int(one["acceleratorCount"]) for one in found or ()}
+    return {last(one["acceleratorType"]): int(one["acceleratorCount"]) for one in found or ()}
 
 
 def _accounts(document: Mapping[str, Any]) -> list[str]:
     return [one.get("email", "") for one in document.get("serviceAccounts", [])]
-
-
-def _last(url: object) -> str:
-    return str(url or "").rpartition("/")[2]
 
 
 # ------------------------------------------------------------------ metadata

@@ -16,7 +16,7 @@ from provision.codes import Code
 from provision.google import resources
 from provision.google.api import Service
 from provision.preflight import zones
-from provision.preflight.check import Check, Effect, Finding, OfKind, note, refuse
+from provision.preflight.check import Check, CheckContext, Effect, Finding, OfKind, note, refuse
 from provision.preflight.networks import in_the_network
 from provision.preflight.table import SUBNETWORK
 from provision.settings.choices import OnlineCheck
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.catalogue.images import Line
-    from provision.preflight.check import CheckContext
     from provision.spec.cluster import Image, VmSpec
     from provision.state.record import Record
 
@@ -322,20 +321,16 @@ def _state(found: Found) -> str:
     return str(_withdrawal(found).get("state") or _ACTIVE)
 
 
-def _day(moment: str) -> str:
-    return moment[:10]
-
-
 def _since(found: Found) -> str:
     moment = _withdrawal(found).get(_state(found).lower())
-    return f" since {_day(moment)}" if moment else ""
+    return f" since {moment[:10]}" if moment else ""
 
 
 def _use(found: Found) -> str:
     """What a withdrawn image is still good for."""
     if _state(found) != _DEPRECATED:
         return "Google makes no VM from it any more"
-    ends = [_day(moment) for name in _ENDS if (moment := _withdrawal(found).get(name))]
+    ends = [moment[:10] for name in _ENDS if (moment := _withdrawal(found).get(name))]
     return f"Google still makes VMs from it{f', until {min(ends)}' if ends else ''}"
 
 
@@ -351,7 +346,7 @@ def _suggestion(found: Found) -> str:
 
 def _announced(found: Found) -> str | None:
     """The first day on which Google's API says that an image is withdrawn; None for none."""
-    days = [_day(_withdrawal(found).get(name, "")) for name in ("deprecated", *_ENDS)]
+    days = [_withdrawal(found).get(name, "")[:10] for name in ("deprecated", *_ENDS)]
     return min(filter(None, days), default=None)
 
 

@@ -23,14 +23,14 @@ from provision.catalogue import xids
 from provision.codes import Code
 from provision.documents import json_object
 from provision.documents.timeline import StageName
-from provision.documents.vm_status import StartupStep
+from provision.documents.vm_status import GpuCheck, StartupStep
 from provision.errors import ClusterError, Problem
 from provision.kinds import happened
-from provision.kinds.vms.instances import moment
+from provision.kinds.status import seconds_of
 from provision.state import objects
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from provision.google.api import GoogleApi
     from provision.state.location import Place
@@ -85,9 +85,7 @@ class Startup:
     step: str = ""  # the current step, or the one that failed; "" for none
     # name of a step -> what is known of it
     steps: Mapping[str, StartupStep] = field(default_factory=dict)
-    # what it found about its GPUs, with `fabric`, what it found of that: its kind, and what is
-    # wrong; None if it has not checked them yet
-    gpu_check: Mapping[str, Any] | None = None
+    gpu_check: GpuCheck | None = None  # what it found about its GPUs; None if nothing yet
     at: float | None = None  # when it told that, as Unix epoch; None if it does not say
 
     @classmethod
@@ -95,10 +93,8 @@ class Startup:
         """Make it from a VM's guest attributes; what can't be parsed counts as not reported."""
         whole = objects.said(attributes.get(_KEY) or "{}")
         steps = json_object.inner(whole.get("steps"))
-        gpu_check = json_object.inner(whole.get("gpu_check"))
-        if gpu_check and isinstance(whole.get("fabric"), dict):
-            gpu_check = {**gpu_check, "fabric": whole["fabric"]}
-        at = moment(json_object.text(whole.get("at")))
+        found, fabric = (json_object.inner(whole.get(it)) for it in ("gpu_check", "fabric"))
+        at = seconds_of(json_object.text(whole.get("at")))
         return cls(
             state=json_object.text(whole.get("state")),
             step=json_object.text(whole.get("step")),
@@ -113,7 +109,16 @@ class Startup:
                 for name, it in steps.items()
                 if isinstance(it, dict)
             },
-            gpu_check=gpu_check or None,
+            gpu_check=GpuCheck(
+                gpus=json_object.whole(found.get("gpus")),
+                names=tuple(json_object.texts(found.get("names"))),
+                driver=json_object.text(found.get("driver")) or None,
+                ecc_errors=json_object.whole(found.get("ecc_errors")),
+                interfaces=json_object.whole(found.get("interfaces")),
+                fabric=json_object.text(fabric.get("kind")) or None,
+            )
+            if found
+            else None,
             at=at if at and at > _NO_MOMENT else None,
         )
 
@@ -141,11 +146,6 @@ class Startup:
         return f"is at the step {self.step}{_MORE.get(now.state, '') if now else ''}"
 
     @property
-    def stage(self) -> str:
-        """Its state, as it follows a number of VMs."""
-        return self.words.removeprefix("is ") if self.state else "not begun"
-
-    @property
     def fails_often(self) -> bool:
         """Whether its command fails again and again."""
         step = self.steps.get(COMMAND)
@@ -158,47 +158,29 @@ class Startup:
         return step.detail if step else ""
 
 
+@dataclass
 class Reader:
-    """Reads start-ups, those of VMs that are asked concurrently, at a limited rate.
+    """Reads start-ups, those of VMs that are asked concurrently, at a limited rate."""
 
-    `started`: when Google says VMs were. `beats`: looks at their heartbeats. `operations`:
-    those of the zone that tell what happened, if they are known.
-    """
-
-    def __init__(  # noqa: PLR0913 - each is a source of its own
-        self,
-        api: GoogleApi,
-        place: Place,
-        clock: Clock,
-        started: Mapping[str, str | None] | None = None,
-        beats: Callable[[], Mapping[str, Change]] = dict,
-        *,
-        operations: Iterable[Mapping[str, Any]] | None = None,
-    ) -> None:
-        self._api = api
-        self._place = place
-        self._clock = clock
-        self._started = started or {}
-        self._operations = operations
-        self._look = beats
-        self.beats: Mapping[str, Change] | None = None
-        """The heartbeats, as they were looked at last; None before a read."""
-        self.has_waited = False
-        """Whether it took more than one look at the heartbeats, so that time has passed."""
-        self._gap = clock.wall(1 / PER_SECOND)
-        self._next = 0.0
-        self._lock = threading.Lock()
-
-    @property
-    def options(self) -> str:
-        """Project and zone, as options of gcloud."""
-        return f"--zone {self._place.zone} --project {self._place.project_id}"
+    api: GoogleApi
+    place: Place
+    clock: Clock
+    started: Mapping[str, str | None] = field(default_factory=dict)  # when Google says VMs were
+    look: Callable[[], Mapping[str, Change]] = dict  # at their heartbeats
+    # those of the zone that tell what happened, if they are known
+    operations: Iterable[Mapping[str, Any]] | None = None
+    # the heartbeats, as they were looked at last; None before a read
+    beats: Mapping[str, Change] | None = None
+    # whether it took more than one look at the heartbeats, so that time has passed
+    has_waited: bool = False
+    _next: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def read(self, names: Iterable[str]) -> dict[str, Startup]:
         """The start-ups of VMs, by name; what was told before the last start counts for nothing."""
         wanted = list(names)
         self.has_waited = self.beats is not None
-        self.beats = self._look()
+        self.beats = self.look()
         found = self._heard(wanted, self.beats)
         asked = [name for name in wanted if name not in found]
         self.has_waited |= bool(asked)
@@ -221,37 +203,37 @@ class Reader:
         live = {
             name: Startup.of(beat.notes)
             for name in names
-            if (beat := beats.get(name)) and self._clock.since(beat.at) < _LIVE
+            if (beat := beats.get(name)) and self.clock.since(beat.at) < _LIVE
         }
         return {name: it for name, it in live.items() if it.state == "done"}
 
     def slow(self, names: Iterable[str]) -> list[str]:
         """Those of some VMs that have to be asked, each for itself."""
         wanted = list(names)
-        found = self._heard(wanted, self._look())
+        found = self._heard(wanted, self.look())
         return [name for name in wanted if name not in found]
 
     def _one(self, name: str) -> Startup:
         with self._lock:
             turn = max(self._next, time.monotonic())
-            self._next = turn + self._gap
+            self._next = turn + self.clock.wall(1 / PER_SECOND)
         time.sleep(max(0.0, turn - time.monotonic()))
-        path = f"projects/{self._place.project_id}/zones/{self._place.zone}/instances/{name}"
-        return Startup.of(self._api.guest_attributes(path, _NAMESPACE))
+        path = f"projects/{self.place.project_id}/zones/{self.place.zone}/instances/{name}"
+        return Startup.of(self.api.guest_attributes(path, _NAMESPACE))
 
     def _begun(self) -> dict[str, float]:
         """When VMs were last started, or reset from outside (Unix epoch), as far as is known."""
-        operations = self._operations
+        operations = self.operations
         if operations is None:
-            operations = happened.operations(self._api, self._place)
+            operations = happened.operations(self.api, self.place)
         resets = (
             (one["targetLink"].rpartition("/")[2], one["insertTime"])
             for one in operations
             if one["operationType"] == happened.RESET
         )
         latest: dict[str, float] = {}
-        for vm, text in (*self._started.items(), *resets):
-            at = moment(text)
+        for vm, text in (*self.started.items(), *resets):
+            at = seconds_of(text)
             if at is not None:
                 latest[vm] = max(at, latest.get(vm, at))
         return latest
@@ -291,53 +273,45 @@ def wait(
                 deadline.shorten(_COMMAND_AT_MOST)
                 is_shorter.add(COMMAND)
             deadline.pause()
-        _judge(found, deadline.passed, reader.options)
+        place = f"--zone {reader.place.zone} --project {reader.place.project_id}"
+        _judge(found, deadline.passed, place)
         return found
 
 
-def notes(found: Mapping[str, Startup]) -> list[Problem]:
+def notes(found: Mapping[str, Startup]) -> Iterator[Problem]:
     """Notes on start-ups that did not fail: optional steps that failed, commands still running."""
-    result = []
     failed: dict[str, list[str]] = collections.defaultdict(list)
     for name, it in found.items():
         for step in (step for step, one in it.steps.items() if one.state == "failed"):
             failed[step].append(name)
     for step, vms in sorted(failed.items()):
-        if all(found[name].state == "failed" for name in vms):
-            continue
-        result.append(
-            Problem(
+        if not all(found[name].state == "failed" for name in vms):
+            yield Problem(
                 code=Code.STARTUP_FAILED,
                 what=f"the step {step} failed on {words.listed(vms)};"
                 " the rest of the start-up continued",
                 why="\n".join(last_lines(found[vms[0]].steps[step].detail)),
                 fix=output_of(step, "the VM"),
             )
-        )
     at_command = {n: it for n, it in found.items() if not it.is_over and it.step == COMMAND}
     failing = [n for n, it in at_command.items() if it.steps[COMMAND].is_failing]
     if failing:
-        result.append(
-            Problem(
-                code=Code.STARTUP_FAILED,
-                setting=_SETTING,
-                what=f"the command failed on {words.listed(failing)}, and is begun again",
-                why="\n".join(last_lines(at_command[failing[0]].detail)),
-                fix=f"run Status to see whether it fails again; {output_of(COMMAND, 'the VM')}",
-            )
+        yield Problem(
+            code=Code.STARTUP_FAILED,
+            setting=_SETTING,
+            what=f"the command failed on {words.listed(failing)}, and is begun again",
+            why="\n".join(last_lines(at_command[failing[0]].detail)),
+            fix=f"run Status to see whether it fails again; {output_of(COMMAND, 'the VM')}",
         )
     running = [name for name in at_command if name not in failing]
     if running:
-        result.append(
-            Problem(
-                code=Code.STILL_RUNNING,
-                setting=_SETTING,
-                what=f"the command is still running on {words.listed(running)}",
-                why="Create waits for it only for a while, because it may take as long as it likes",
-                fix="run Status to see whether it has ended, and how",
-            )
+        yield Problem(
+            code=Code.STILL_RUNNING,
+            setting=_SETTING,
+            what=f"the command is still running on {words.listed(running)}",
+            why="Create waits for it only for a while, because it may take as long as it likes",
+            fix="run Status to see whether it has ended, and how",
         )
-    return result
 
 
 def last_lines(output: str) -> tuple[str, ...]:
@@ -347,7 +321,11 @@ def last_lines(output: str) -> tuple[str, ...]:
 
 def _progress(startups: Collection[Startup]) -> str:
     """The progress of all VMs, such as "1 of 4 VMs have started up; 3 at the step ray"."""
-    others = collections.Counter(it.stage for it in startups if it.state != "done")
+    others = collections.Counter(
+        it.words.removeprefix("is ") if it.state else "not begun"
+        for it in startups
+        if it.state != "done"
+    )
     done = len(startups) - others.total()
     rest = "".join(f"; {count} {stage}" for stage, count in sorted(others.items()))
     of = "1 VM has" if len(startups) == 1 else f"{len(startups)} VMs have"
@@ -366,15 +344,9 @@ def _judge(found: Mapping[str, Startup], passed: float, place: str) -> None:
     for name, it in bad[_IN_FULL:]:
         rest[it.words].append(name)
     if rest:
-        problems.append(
-            Problem(
-                code=Code.STARTUP_FAILED,
-                what="; ".join(
-                    f"{len(vms)} more: {words.listed(vms)} {how}" for how, vms in rest.items()
-                ),
-                fix="run Status to see the step of every VM",
-            )
-        )
+        more = (f"{len(vms)} more: {words.listed(vms)} {how}" for how, vms in rest.items())
+        fix = "run Status to see the step of every VM"
+        problems.append(Problem(code=Code.STARTUP_FAILED, what="; ".join(more), fix=fix))
     others = sorted(starting.keys() - failed.keys()) if failed else []
     if others:
         number = f"{len(others)} VM{' was' if len(others) == 1 else 's were'}"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from provision import words
 from provision.catalogue import names
 from provision.documents import json_object, vm_status
-from provision.documents.status import End, EndedBy, Older, PoolMode, PoolNow
-from provision.documents.vm_status import StartupState
+from provision.documents.status import End, EndedBy, Older, PoolMode, PoolNow, Status
+from provision.documents.vm_status import StartupState, Vm
 from provision.google import refusals
-from provision.kinds import gpus, happened
+from provision.kinds import happened
 from provision.kinds import status as common
 from provision.kinds.vms import agent, flex_start, instances, out_of_date, startup, trouble
 from provision.kinds.vms.jobs import VmJobs
@@ -23,14 +23,10 @@ from provision.spec.capacity import Mode
 from provision.spec.pools import Pool, Size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import OutOfDate
-    from provision.documents.status import Status
-    from provision.documents.vm_status import Vm
-    from provision.kinds.status import Existing
-    from provision.kinds.vms.instances import Interruption, Seen
     from provision.kinds.vms.startup import Startup
     from provision.state.record import Record
     from provision.time.clock import Clock
@@ -66,7 +62,7 @@ def look(
     lost = out_of_date.without_account(cloud, record, seen.documents, heard.accounts)
     older = out_of_date.among(cloud.api, record, seen, lost)
     is_slurm = bool(found) and record.settings.get(KIND) == "slurm"
-    queue = agent.queue(cloud.folder) if is_slurm else None
+    queue = cloud.folder.read(agent.QUEUE) if is_slurm else None
     nodes = queue.nodes if queue else {}
     vms = [
         _vm(vm, told[vm.name], known.get(vm.name), heard, clock, nodes.get(vm.name)) for vm in found
@@ -92,7 +88,7 @@ def look(
         api=cloud.api,
         bound=any(vm.bound for vm in found),
         unrepaired=policy.get("defaultActionOnFailure") == "DO_NOTHING" and not makes_none_again,
-        idles=has_idle_timeout and agent.idle_since(cloud.folder) is not None,
+        idles=has_idle_timeout and cloud.folder.read(agent.IDLE) is not None,
         lost=(*lost, *roleless),
         slurm=queue.now(clock, VmJobs(cloud.folder, clock).others()) if queue else None,
     )
@@ -103,7 +99,7 @@ def look(
         machine_type=group.machine_type,
         zone=group.zone,
         mode=how,
-        gpus=gpus.named(group.machine_type, group.gpu, group.gpus),
+        gpus=common.gpus_of(group.machine_type, group.gpu, group.gpus),
         asked=case.wanted,
         there=len(vms),
         ready=sum(vm.is_ready for vm in vms),
@@ -173,14 +169,14 @@ def _reports(
     told = reader.read(asked)
     return {
         **{name: (vm.startup, vm.gpu_check) for name, vm in kept.items()},
-        **{name: (_startup(it), _gpu_check(it.gpu_check)) for name, it in told.items()},
+        **{name: (_startup(it), it.gpu_check) for name, it in told.items()},
     }
 
 
 def _vm(  # noqa: PLR0913, PLR0917 - each is a source of its own
     vm: instances.Vm,
     told: _Reported,
-    known: Interruption | None,
+    known: instances.Interruption | None,
     heard: agent.Heard,
     clock: Clock,
     node: vm_status.SlurmNode | None,
@@ -221,20 +217,7 @@ def _startup(told: Startup) -> vm_status.Startup:
     )
 
 
-def _gpu_check(found: Mapping[str, object] | None) -> vm_status.GpuCheck | None:
-    if not found:
-        return None
-    return vm_status.GpuCheck(
-        gpus=json_object.whole(found.get("gpus")),
-        names=tuple(json_object.texts(found.get("names"))),
-        driver=json_object.text(found.get("driver")) or None,
-        ecc_errors=json_object.whole(found.get("ecc_errors")),
-        interfaces=json_object.whole(found.get("interfaces")),
-        fabric=json_object.text(json_object.inner(found.get("fabric")).get("kind")) or None,
-    )
-
-
-def _interruption(known: Interruption | None) -> vm_status.Interruption | None:
+def _interruption(known: instances.Interruption | None) -> vm_status.Interruption | None:
     if known is None:
         return None
     event = known.event.name.lower().replace("_", "-")
@@ -255,21 +238,16 @@ def mode(record: Record) -> PoolMode | None:
     return PoolMode(Mode.asked(asked).value)
 
 
-def _ends(case: trouble.Case) -> list[End]:
+def _ends(case: trouble.Case) -> Iterator[End]:
     limited = [vm.remaining_seconds for vm in case.vms if vm.remaining_seconds is not None]
-    found = common.run_ends(limited, "VM", case.clock)
-    free = len(case.vms) - len(limited)
-    if free:
-        found.append(common.never_ends(free, "VM", _LIMITED))
-    return found + [
-        End(
-            what=f"{counted(one.count, 'VM')} to come",
-            how=EndedBy.RUN,
-            words=f"each {words.duration(one.run_seconds)} after it came",
-        )
-        for one in case.requests
-        if one.is_open
-    ]
+    yield from common.run_ends(limited, "VM", case.clock)
+    if free := len(case.vms) - len(limited):
+        yield common.never_ends(free, "VM", _LIMITED)
+    for one in case.requests:
+        if one.is_open:
+            what = f"{counted(one.count, 'VM')} to come"
+            after = f"each {words.duration(one.run_seconds)} after it came"
+            yield End(what=what, how=EndedBy.RUN, words=after)
 
 
 def _counts(case: trouble.Case, older: Sequence[OutOfDate]) -> vm_status.Counts:
@@ -307,7 +285,7 @@ def _alike(found: Sequence[OutOfDate]) -> list[Older]:
 # ------------------------------------------------------------------ the cost
 
 
-def existing(case: trouble.Case, record: Record, seen: Seen) -> Existing | None:
+def existing(case: trouble.Case, record: Record, seen: instances.Seen) -> common.Existing | None:
     """The group as far as its cost goes; None if its record is lost."""
     asked, how, usual = record.settings, mode(record), case.group.machine_type
     disk, disk_type = json_object.whole(asked.get("DISK_SIZE_GB")), asked.get("DISK_TYPE")
@@ -345,7 +323,7 @@ def existing(case: trouble.Case, record: Record, seen: Seen) -> Existing | None:
     return common.Existing.of(
         record,
         machines=pools,
-        network_is_made=asked.get("NETWORK_CONFIG")
+        makes_network=asked.get("NETWORK_CONFIG")
         not in {NetworkConfig.DEFAULT, NetworkConfig.EXISTING},
         ages={named[it]: ages for it, ages in by_kind.items()},
         age=common.hours((seen.group or {}).get("creationTimestamp"), case.clock),

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
 from provision.catalogue import bandwidths, fabrics, machines, names
-from provision.catalogue.bandwidths import GIB, MIB, Collective
+from provision.catalogue.bandwidths import GIB, MIB, Collective, Reference
 from provision.catalogue.fabrics import Fabric
 from provision.codes import Code
 from provision.documents import json_object
 from provision.documents.checks import BandwidthRow, BandwidthTry, VmBandwidth, VmCheck
 from provision.documents.job import JobState
 from provision.documents.timeline import OnInterrupt, StageName
-from provision.errors import ClusterError, StillWaiting
+from provision.errors import ClusterError, Problem, StillWaiting
 from provision.google.resources import GROUP
 from provision.kinds import diagnosis
-from provision.kinds.diagnosis import Remedies, Tried, failed
+from provision.kinds.diagnosis import Finding, Members, Remedies, Tried, failed
 from provision.kinds.vms import agent, flex_start, instances, out_of_date
 from provision.kinds.vms.jobs import VmJobs
-from provision.kinds.vms.startup import Reader
+from provision.kinds.vms.startup import Reader, Startup
 from provision.lifecycle import plan_document
 from provision.screens import checks as screen
 from provision.screens.layout import counted
@@ -35,13 +35,8 @@ from provision.settings.choices import KIND
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from provision.catalogue.bandwidths import Reference
     from provision.context import Cloud, Context
-    from provision.errors import Problem
-    from provision.kinds.diagnosis import Finding, Members
-    from provision.kinds.vms.agent import Answer
     from provision.kinds.vms.instances import Vm
-    from provision.kinds.vms.startup import Startup
     from provision.state.folder import StateFolder
     from provision.state.record import Record
     from provision.time.stages import OpenStage
@@ -77,8 +72,7 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
         context.report.checks = {**checked, group: measured.document}
     context.console.show(screen.lines(context.report.checks, context.console.width), as_result=True)
     where = f"{group} --zone {record.zone} --project {record.project_id}"
-    bad = of_vms(found, checked, where)
-    bad += problems(measured, where) if measured else []
+    bad = [*of_vms(found, checked, where), *(problems(measured, where) if measured else ())]
     used = {vm.name: checked[vm.name].users for vm in found if checked[vm.name].users}
     used |= dict.fromkeys(measured.busy if measured else (), ())
     if len(used) == len(found):
@@ -88,7 +82,7 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
     if used:
         context.note([left_out(used, all_of_them=False)])
     if measured is not None:
-        context.note(notes(measured))
+        context.note(list(notes(measured)))
     return passed(checked, measured.document if measured else None)
 
 
@@ -130,7 +124,7 @@ def _require_idle(jobs: VmJobs) -> None:
         job, are = ("job", "it is") if len(running) == 1 else ("jobs", "they are")
         raise ClusterError.of(
             [
-                diagnosis.failed(
+                failed(
                     f"nothing was tested: Slurm runs the {job} {words.listed(running)}",
                     why="a test takes all GPUs of all VMs together",
                     fix=f"run Test again when {are} over; on a VM, sudo"
@@ -150,7 +144,7 @@ def _check(
     told = Reader(cloud.api, record, context.clock).read(vm.name for vm in vms)
     asked = {vm.name: vm.id for vm in vms if _hears(told[vm.name])}
     stage.counts("each VM checks itself")
-    answers: dict[str, Answer] = {}
+    answers: dict[str, agent.Answer] = {}
     if asked:
         answers = agent.ask(cloud.folder, stage, "check", {}, vms=asked, seconds=_CHECK_SECONDS)
     return {vm.name: _judged(vm, told[vm.name], answers.get(vm.name)) for vm in vms}
@@ -161,7 +155,7 @@ def _hears(startup: Startup) -> bool:
     return not startup.state or agent.STEP in startup.steps
 
 
-def _judged(vm: Vm, startup: Startup, answer: Answer | None) -> VmCheck:
+def _judged(vm: Vm, startup: Startup, answer: agent.Answer | None) -> VmCheck:
     """What a VM has found, or what its start-up says where that has not come to the agent."""
     if answer is not None:
         if answer.failure:
@@ -176,7 +170,7 @@ def _judged(vm: Vm, startup: Startup, answer: Answer | None) -> VmCheck:
 # ------------------------------------------------------------------ in words
 
 
-def of_vms(vms: Sequence[Vm], checked: Mapping[str, VmCheck], where: str) -> list[Problem]:
+def of_vms(vms: Sequence[Vm], checked: Mapping[str, VmCheck], where: str) -> Iterator[Problem]:
     """What is wrong with single VMs; `where` as `instances.another_host` has it."""
     by_name = {vm.name: vm for vm in vms}
 
@@ -189,21 +183,18 @@ def of_vms(vms: Sequence[Vm], checked: Mapping[str, VmCheck], where: str) -> lis
 
     in_order = {vm.name: checked[vm.name] for vm in vms}
     found = diagnosis.of_single(in_order, lambda name: by_name[name].machine_type, fix)
-    problems, rest = found[:_MOST], [it.what.partition(":")[0] for it in found[_MOST:]]
+    yield from found[:_MOST]
     if login := {name: it.login for name, it in checked.items() if it.login}:
         has = words.listed(next(iter(login.values())))
-        problems.append(
-            diagnosis.failed(
-                f"a login shell on {words.listed(login)} has {has}",
-                why="NCCL then looks for another network in what people start there than in jobs",
-                fix="remove it from what login shells read after"
-                " /etc/profile.d/zz-aiinfra-nccl.sh, such as /root/.profile",
-            )
+        yield failed(
+            f"a login shell on {words.listed(login)} has {has}",
+            why="NCCL then looks for another network in what people start there than in jobs",
+            fix="remove it from what login shells read after /etc/profile.d/zz-aiinfra-nccl.sh,"
+            " such as /root/.profile",
         )
-    if rest:
+    if rest := [it.what.partition(":")[0] for it in found[_MOST:]]:
         what = f"{len(rest)} more: {words.listed(rest)}"
-        problems.append(diagnosis.failed(what, fix="the JSON (--output json) has all of them"))
-    return problems
+        yield failed(what, fix="the JSON (--output json) has all of them")
 
 
 def left_out(used: Mapping[str, Sequence[str]], *, all_of_them: bool) -> Problem:
@@ -211,7 +202,7 @@ def left_out(used: Mapping[str, Sequence[str]], *, all_of_them: bool) -> Problem
     named = [f"{name} ({', '.join(its)})" if its else name for name, its in used.items()]
     more = f", and {len(named) - _MOST} more" if len(named) > _MOST else ""
     what = "nothing was measured" if all_of_them else "not measured"
-    return diagnosis.failed(
+    return failed(
         f"{what}: the GPUs of {words.listed(named[:_MOST])}{more} are in use",
         why="NCCL's measurement would take 8.5 GB of each GPU from what runs there",
         fix="run Test again when that has ended",
@@ -320,7 +311,7 @@ class Outcome(Tried):
     busy: Members = ()  # VMs whose GPUs are in use, so that nothing was measured
 
 
-def outcome(plan: Plan, group: Members, answers: Mapping[str, Answer]) -> Outcome:
+def outcome(plan: Plan, group: Members, answers: Mapping[str, agent.Answer]) -> Outcome:
     """Judge what a group measured."""
     found = {name: answers[name].answer for name in group}
     if busy := tuple(name for name in group if found[name].get("users")):
@@ -357,7 +348,7 @@ def outcome(plan: Plan, group: Members, answers: Mapping[str, Answer]) -> Outcom
     )
 
 
-def _own_failure(answer: Answer) -> str:
+def _own_failure(answer: agent.Answer) -> str:
     """Why a VM has failed whatever the others did; "" if that can't be said."""
     if answer.state in {"silent", "refused", "cut-off", "stopped"}:
         return answer.failure
@@ -539,28 +530,22 @@ def problems(measured: Measured, where: str) -> list[Problem]:
     return [*alone, *diagnosis.problems(measured.finding, measured.outcomes, bar, remedies)]
 
 
-def notes(measured: Measured) -> list[Problem]:
+def notes(measured: Measured) -> Iterator[Problem]:
     """What is said beside a bandwidth that is good, or that no VM has to be able to measure."""
-    found, said = measured.document, []
+    found = measured.document
     if found.not_measured and not measured.busy:
-        said.append(
-            failed(
-                f"the bandwidth between the VMs was not measured: {found.not_measured}",
-                why="NCCL's library is all that it takes, and this image has none where it is"
-                " looked for",
-                fix="install it (apt-get install libnccl2, from NVIDIA's repository), or choose an"
-                " image with PyTorch; the VMs themselves are tested",
-            )
+        yield failed(
+            f"the bandwidth between the VMs was not measured: {found.not_measured}",
+            why="NCCL's library is all that it takes, and this image has none where it is looked"
+            " for",
+            fix="install it (apt-get install libnccl2, from NVIDIA's repository), or choose an"
+            " image with PyTorch; the VMs themselves are tested",
         )
     if found.plugin_nccl and found.nccl and found.plugin_nccl != found.nccl:
-        said.append(
-            failed(
-                f"jobs load NCCL {found.nccl}, and the network's plugin came with"
-                f" {found.plugin_nccl}",
-                why="PyTorch's packages have an NCCL of their own, which LD_LIBRARY_PATH does not"
-                " change; it was measured",
-                fix=f"nothing while it is fast enough; LD_PRELOAD={found.plugin} gives a job the"
-                " plugin's",
-            )
+        yield failed(
+            f"jobs load NCCL {found.nccl}, and the network's plugin came with {found.plugin_nccl}",
+            why="PyTorch's packages have an NCCL of their own, which LD_LIBRARY_PATH does not"
+            " change; it was measured",
+            fix=f"nothing while it is fast enough; LD_PRELOAD={found.plugin} gives a job the"
+            " plugin's",
         )
-    return said

@@ -11,12 +11,12 @@ from provision.catalogue import machines as machine_types
 from provision.catalogue import xids
 from provision.deployment.kind import Stranded
 from provision.documents.status import About, Trouble, Waiting
-from provision.documents.vm_status import StartupState
+from provision.documents.vm_status import SlurmNow, StartupState, Vm
 from provision.google import refusals
 from provision.kinds import machines, status
-from provision.kinds.status import alike, who
+from provision.kinds.status import alike, seconds_of, who
 from provision.kinds.vms import agent, flex_start, instances, startup
-from provision.kinds.vms.instances import arguments, moment
+from provision.kinds.vms.instances import Interruption, Member, Seen, arguments
 from provision.screens.layout import counted
 from provision.spec.capacity import ASKING, Mode
 
@@ -24,10 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.context import Cloud
-    from provision.documents.vm_status import SlurmNow, Vm
     from provision.google.api import GoogleApi
-    from provision.kinds.vms.flex_start import ResizeRequest
-    from provision.kinds.vms.instances import Interruption, Member, Seen
     from provision.kinds.vms.out_of_date import LostAccount
     from provision.spec.pools import Group
     from provision.state.record import Record
@@ -80,7 +77,7 @@ class Case:
     vms: tuple[Vm, ...]
     down: tuple[Member, ...]  # those of the group that do not run
     known: Mapping[str, Interruption]  # what Google did to VMs of its own accord, by name
-    requests: tuple[ResizeRequest, ...]
+    requests: tuple[flex_start.ResizeRequest, ...]
     errors: Sequence[Mapping[str, Any]]  # Google's errors about VMs that do not come
     clock: Clock  # the clock of Google Cloud
     api: GoogleApi  # Google, for the places that have such machines
@@ -104,7 +101,7 @@ class Case:
 
     def age(self, vm: Vm) -> int:
         """Seconds of cloud time since its last start; 0 if not known."""
-        started = moment(vm.started)
+        started = seconds_of(vm.started)
         return 0 if started is None else int(self.clock.since(started))
 
 

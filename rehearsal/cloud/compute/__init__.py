@@ -4,9 +4,7 @@ The discovery document says which method a request calls and how its body must l
 says what its methods do. A method that Google has and this cloud does not is answered 501.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from rehearsal.cloud import discovery, org_policies, projects, services
 from rehearsal.cloud.compute import (
@@ -31,13 +29,8 @@ from rehearsal.cloud.compute import (
 )
 from rehearsal.cloud.compute.resources import Call, Resource
 from rehearsal.cloud.facts import places
-from rehearsal.cloud.wire import GoogleError, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request
 
 METHODS: Mapping[str, Callable[[Call], Resource]] = {
     **offers.METHODS,
@@ -99,10 +92,7 @@ def service(request: Request, store: Store) -> Reply:
 
 
 def _once(call: Call, handler: Callable[[Call], Resource]) -> Resource:
-    """Do what a call asks for, unless an earlier one with its `requestId` has begun it.
-
-    A client that got no answer may so ask again without doing things twice.
-    """
+    """Do what a call asks for, but once for a `requestId`: without an answer, clients ask again."""
     given = call.parameters.get("requestId")
     if given is None:
         return handler(call)

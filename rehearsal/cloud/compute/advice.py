@@ -6,17 +6,11 @@ availability of Spot VMs" (undated, read 2026-11-28): a preview, without TPUs; w
 Which refusals Google has, and their words, is believed.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from rehearsal.cloud.compute import links, stock
+from rehearsal.cloud.compute.resources import Call, Resource
 from rehearsal.cloud.facts import machines, offers, places
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from rehearsal.cloud.compute.resources import Call, Resource
 
 _MODELS = {"SPOT", "FLEX_START"}
 _SHAPES = {"ANY", "ANY_SINGLE_ZONE", "BALANCED"}

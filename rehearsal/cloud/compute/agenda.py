@@ -4,18 +4,13 @@ Nothing runs between requests. The first request after an entry's moment lets it
 moment, before it is answered itself.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rehearsal.cloud.compute.resources import Call
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import Request
 
 _COLLECTION = "compute/agenda"
 

@@ -4,52 +4,33 @@ Services are simulated whole. What Ingresses and Gateways have can be made by wh
 controllers. What nobody makes (addresses, certificates, ...) can be listed, and there is none.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
 from rehearsal.cloud.compute import resources
-from rehearsal.cloud.compute.resources import (
-    BACKEND_SERVICE,
-    ENDPOINT_GROUP,
-    FORWARDING_RULE,
-    GLOBAL_FORWARDING_RULE,
-    HEALTH_CHECK,
-    HTTP_HEALTH_CHECK,
-    INSTANCE_GROUP,
-    NETWORK,
-    SUBNETWORK,
-    TARGET_HTTP_PROXY,
-    TARGET_POOL,
-    URL_MAP,
-    Call,
-    Kind,
-    Resource,
-)
+from rehearsal.cloud.compute.resources import Call, Kind, Resource
 from rehearsal.cloud.compute.rest import Rest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-_IN_NETWORK: Final = {"network": NETWORK, "subnetwork": SUBNETWORK}
+_IN_NETWORK: Final = {"network": resources.NETWORK, "subnetwork": resources.SUBNETWORK}
 # Kind -> field of a new resource -> the kind that it refers to. Nothing goes that is referred to.
 _REFERENCES: Final[Mapping[Kind, Mapping[str, Kind]]] = {
-    FORWARDING_RULE: {**_IN_NETWORK, "target": TARGET_POOL},
-    GLOBAL_FORWARDING_RULE: {"target": TARGET_HTTP_PROXY},
-    ENDPOINT_GROUP: _IN_NETWORK,
-    TARGET_POOL: {"healthChecks": HTTP_HEALTH_CHECK},
-    TARGET_HTTP_PROXY: {"urlMap": URL_MAP},
-    URL_MAP: {"defaultService": BACKEND_SERVICE},
-    BACKEND_SERVICE: {"healthChecks": HEALTH_CHECK},
-    HEALTH_CHECK: {},
-    HTTP_HEALTH_CHECK: {},
+    resources.FORWARDING_RULE: {**_IN_NETWORK, "target": resources.TARGET_POOL},
+    resources.GLOBAL_FORWARDING_RULE: {"target": resources.TARGET_HTTP_PROXY},
+    resources.ENDPOINT_GROUP: _IN_NETWORK,
+    resources.TARGET_POOL: {"healthChecks": resources.HTTP_HEALTH_CHECK},
+    resources.TARGET_HTTP_PROXY: {"urlMap": resources.URL_MAP},
+    resources.URL_MAP: {"defaultService": resources.BACKEND_SERVICE},
+    resources.BACKEND_SERVICE: {"healthChecks": resources.HEALTH_CHECK},
+    resources.HEALTH_CHECK: {},
+    resources.HTTP_HEALTH_CHECK: {},
 }
 _UNMADE: Final = (
     Kind("addresses", "region", "address", "address"),
     Kind("sslCertificates", "", "ssl_certificate", "sslCertificate"),
     Kind("targetHttpsProxies", "", "target_https_proxy", "targetHttpsProxy"),
 )
-_WITHOUT_A_LIST: Final = (GLOBAL_FORWARDING_RULE, HTTP_HEALTH_CHECK)  # over all places
+# Over all places.
+_WITHOUT_A_LIST: Final = (resources.GLOBAL_FORWARDING_RULE, resources.HTTP_HEALTH_CHECK)
 
 
 def _users(kind: Kind) -> Callable[[Call, str], Iterator[str]]:
@@ -64,7 +45,7 @@ def _users(kind: Kind) -> Callable[[Call, str], Iterator[str]]:
 
 
 def _row(kind: Kind) -> Rest:
-    collection = "globalForwardingRules" if kind is GLOBAL_FORWARDING_RULE else ""
+    collection = "globalForwardingRules" if kind is resources.GLOBAL_FORWARDING_RULE else ""
     return Rest(
         kind=kind,
         collection=collection,
@@ -85,5 +66,5 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
         if kind not in _WITHOUT_A_LIST
         for name, method in _row(kind).methods("aggregatedList").items()
     },
-    **_row(INSTANCE_GROUP).methods("insert", "delete"),
+    **_row(resources.INSTANCE_GROUP).methods("insert", "delete"),
 }

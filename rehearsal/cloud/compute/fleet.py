@@ -12,12 +12,10 @@ goes on trying; not before `_hold`, for those that it has lost and makes again: 
 the template that it was made of.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rehearsal.cloud import iam
 from rehearsal.cloud.compute import (
@@ -33,13 +31,8 @@ from rehearsal.cloud.compute import (
     vms,
 )
 from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE, TEMPLATE, Call, Resource
+from rehearsal.cloud.store import Store
 from rehearsal.cloud.wire import GoogleError, rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from rehearsal.cloud.store import Store
-
 
 ACTIONS = (
     "abandoning",
@@ -179,7 +172,27 @@ def _make_allowed(  # noqa: PLR0913, PLR0917 - as above
     room = reservation_use.room(call, template, stock.room(call, template, len(names)))
     if refusals.of(call, template, max(room, 1)) is not None:
         return names
-    _make(call, name, group, names[:room], run_seconds, request, template)
+    vms.keep_metadata(call, template)
+    pools = vms.Pools(call)
+    life = _life(call, call.now, "creating")
+    running = life["_timeline"][-1][0]
+    limit = limits_of(call, template, Runs(name, names[:room], running, run_seconds))
+    places = list(reservation_use.take(call, template, len(names[:room])))
+    for member, place in zip(names[:room], places, strict=True):
+        attached = vms.interfaces_of(call, template, pools)
+        if attached is None:
+            _report(call, name, group, _no_address(member), [member])
+            break
+        fields = {
+            **vms.fields(call, member, name, template),
+            **limit,
+            **place,
+            **startup.plan(call, member, name, template, running, attached),
+            "networkInterfaces": attached,
+        }
+        if request:
+            fields["_request"] = request
+        resources.create(call, INSTANCE, member, {**fields, **life})
     return names[room:]
 
 
@@ -222,55 +235,15 @@ def _template(call: Call, group: Resource) -> Resource:
     return resources.require(call, TEMPLATE, links.name_of(group["instanceTemplate"]))
 
 
-def _make(  # noqa: PLR0913, PLR0917 - as above
-    call: Call,
-    name: str,
-    group: Resource,
-    names: Sequence[str],
-    run_seconds: int | None = None,
-    request: str = "",
-    template: Resource | None = None,
-) -> None:
-    template = template or _template(call, group)
-    vms.keep_metadata(call, template)
-    pools = vms.Pools(call)
-    life = _life(call, call.now, "creating")
-    running = life["_timeline"][-1][0]
-    runs = Runs(name, names, running, run_seconds)
-    limit = limits_of(call, template, runs)
-    places = list(reservation_use.take(call, template, len(names)))
-    for member, place in zip(names, places, strict=True):
-        attached = vms.interfaces_of(call, template, pools)
-        if attached is None:
-            _report(call, name, group, _no_address(member), [member])
-            return
-        fields = {
-            **vms.fields(call, member, name, template),
-            **limit,
-            **place,
-            **startup.plan(call, member, name, template, running, attached),
-            "networkInterfaces": attached,
-        }
-        if request:
-            fields["_request"] = request
-        resources.create(call, INSTANCE, member, {**fields, **life})
-
-
 def shrink(call: Call, name: str, count: int) -> float:
-    """Delete so many VMs of a group, those first that do not run yet.
-
-    Returns when the last of them is gone (Unix epoch); now, if there are none.
-    """
+    """Delete so many VMs, those first that do not run yet; when the last is gone (Unix epoch)."""
     present = [it for it in members(call, name) if "_gone" not in it[1]]
     present.sort(key=lambda it: (it[1]["_timeline"][-1][0], it[0]), reverse=True)
     return retire(call, [member for member, _ in present[:count]])
 
 
 def retire(call: Call, names: Sequence[str]) -> float:
-    """Delete VMs and the disks that go with them.
-
-    Returns when the last of them is gone (Unix epoch); now, if there are none.
-    """
+    """Delete VMs and the disks that go with them; when the last is gone (Unix epoch), or now."""
     gone = call.request.after(_STOPPING_SECONDS)
     for name in names:
         instance = resources.require(call, INSTANCE, name)
@@ -311,10 +284,7 @@ def lose(  # noqa: PLR0913, PLR0917 - whose, which, until when and why
 
 
 def restart(call: Call, name: str, down: list[list[object]], back: float) -> None:
-    """Let a VM go down and come again as the same one; its start-up runs once more.
-
-    `back`: when it begins to come (Unix epoch).
-    """
+    """Let a VM go down, and from `back` (Unix epoch) come as the same one and start up again."""
     vm = resources.require(call, INSTANCE, name)
     life = _life(call, back, "none")
     running = life["_timeline"][-1][0]
@@ -477,8 +447,7 @@ def _report(
     resources.keep(call, GROUP_MANAGER, name, group)
 
 
-END = "the end of runs"
-"""What the agenda calls it when VMs have run as long as they may."""
+END = "the end of runs"  # what the agenda calls it when VMs have run as long as they may
 
 
 @dataclass(frozen=True)

@@ -5,25 +5,19 @@ machines from its start on, and goes at its end. Sources: compute v1, discovery 
 Google's pages on calendar mode (undated) and on reserving capacity (AI Hypercomputer, 2026-04-06).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from rehearsal.cloud.compute import links, lists, reservations, resources, stock
 from rehearsal.cloud.compute.resources import FUTURE_RESERVATION, RESERVATION, Call, Resource
 from rehearsal.cloud.facts import machines, offers, places
 from rehearsal.cloud.wire import GoogleError, moment, rfc3339
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
 _DAY = 86400
 _LONGEST = 90 * _DAY
 _LEAD = 87 * 3600
 _AHEAD = 60 * _DAY
 _MOST = 80
-_ANSWER = 90.0
-"""Seconds until Google says yes or no."""
+_ANSWER = 90.0  # seconds until Google says yes or no
 _CALENDAR = "CALENDAR"
 
 

@@ -1,9 +1,7 @@
 """Managed instance groups of one zone."""
 
-from __future__ import annotations
-
 import operator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from rehearsal.cloud import paging, scenarios
 from rehearsal.cloud.compute import (
@@ -30,10 +28,6 @@ from rehearsal.cloud.compute.resources import (
 from rehearsal.cloud.facts import machines, offers, places
 from rehearsal.cloud.wire import GoogleError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-
 _LARGEST = 1000
 _DEFAULTS: Resource = {
     "updatePolicy": {
@@ -57,7 +51,6 @@ _DEFAULTS: Resource = {
 
 
 def _completed(call: Call, given: Resource) -> Resource:
-    """Check a group's fields and complete them as Google does."""
     # The provider sends {"workloadPolicy": null} and {"preservedState": {}} for what is not set,
     # and would see a difference for ever if they came back.
     result = {
@@ -345,10 +338,7 @@ def _recreate_instances(call: Call) -> Resource:
 
 
 def _apply_updates(call: Call) -> Resource:
-    """Bring VMs to the group's present template, if that needs no more than is allowed.
-
-    REFRESH is for labels and metadata of running VMs; anything else needs them to be replaced.
-    """
+    """Bring VMs to the present template, by REFRESH (labels, metadata) or by being replaced."""
     name, wanted = _named_members(call)
     group = resources.require_ready(call, GROUP_MANAGER, name)
     template = resources.require(call, TEMPLATE, links.name_of(group["instanceTemplate"]))

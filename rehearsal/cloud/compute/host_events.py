@@ -6,10 +6,8 @@ group: Compute Engine starts it again where it may (`automaticRestart`), and oth
 makes it again, by the same name, where it repairs (`defaultActionOnFailure`).
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rehearsal.cloud.compute import (
     agenda,
@@ -24,13 +22,8 @@ from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE, TEMPLATE,
 from rehearsal.cloud.facts import host_events as facts
 from rehearsal.cloud.facts import machines
 from rehearsal.cloud.scenarios import STRUCK
-from rehearsal.cloud.wire import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import Request, rfc3339
 
 _RUNNING, _STOPPING, _TERMINATED = "RUNNING", "STOPPING", "TERMINATED"
 _SETTLED_SECONDS = 60.0
@@ -39,8 +32,6 @@ _SETTLED_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class _Blow:
-    """What a scenario does."""
-
     what: str  # which of the happenings it begins with
     strikes: Callable[[Resource], bool]  # whether it may happen to a VM
 

@@ -4,34 +4,25 @@ The public ones are those of `facts/images.json`; nobody but Google changes them
 are made of an image or of a disk, and can be deprecated and deleted.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 import zlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rehearsal.cloud import scenarios
 from rehearsal.cloud.compute import links, lists, resources
-from rehearsal.cloud.compute.resources import DISK, IMAGE, INSTANCE
+from rehearsal.cloud.compute.resources import DISK, IMAGE, INSTANCE, Call, Resource
 from rehearsal.cloud.facts import images as facts
 from rehearsal.cloud.wire import GoogleError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from rehearsal.cloud.compute.resources import Call, Resource
-
 _REFERENCE = re.compile(r"projects/([^/]+)/global/images/(family/)?([^/]+)")
 _READY = "READY"
-_ARCHIVE = 24_000_000_000
-"""Bytes that an image of a disk is stored in; a guess."""
+_ARCHIVE = 24_000_000_000  # bytes that an image of a disk is stored in; a guess
 _ACTIVE, _DEPRECATED = "ACTIVE", "DEPRECATED"
 _WITHDRAWN: Mapping[str, str] = {"OBSOLETE": "obsolete", "DELETED": "deleted"}
 """States in which an image cannot be used any more -> the word in Google's refusal."""
-_FAR = 10**12
-"""Later than any moment (Unix epoch)."""
+_FAR = 10**12  # later than any moment (Unix epoch)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,10 +93,7 @@ def is_public(project: str) -> bool:
 
 
 def find(call: Call, reference: str) -> Image | None:
-    """The image of a resolved name ("projects/p/global/images/family/f"), or None.
-
-    A family is its newest image that is not deprecated.
-    """
+    """The image of a resolved name, or None; a family is its newest that is not deprecated."""
     match = _REFERENCE.fullmatch(reference)
     if match is None:
         return None
@@ -252,7 +240,6 @@ def _require_own(call: Call) -> None:
 
 
 def _insert(call: Call) -> Resource:
-    """Make an image of an image, or of a disk."""
     _require_own(call)
     body = resources.without_nulls(call.body)
     given = [field for field in ("sourceImage", "sourceDisk") if body.get(field)]
@@ -286,7 +273,6 @@ def _source_image(call: Call, body: Resource) -> Image:
 
 
 def _source_disk(call: Call, body: Resource) -> Resource:
-    """What an image has of its disk."""
     name = call.resolve(body["sourceDisk"], DISK, "sourceDisk")
     disk = resources.require_ready(call, DISK, name)
     users = [links.name_of(it) for it in disk.get("users") or []]

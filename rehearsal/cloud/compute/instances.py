@@ -3,10 +3,8 @@
 They come from managed instance groups; a VM of its own is not part of the simulated cloud.
 """
 
-from __future__ import annotations
-
 import operator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from rehearsal.cloud import org_policies, projects
 from rehearsal.cloud.compute import fleet, links, lists, properties, resources, startup_told, vms
@@ -19,9 +17,6 @@ from rehearsal.cloud.compute.resources import (
     Resource,
 )
 from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 def _get(call: Call) -> Resource:

@@ -5,19 +5,12 @@ links in several ways (full, of another version or host, partial); what is kept 
 always the full link of v1, as Google does.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from rehearsal.cloud.wire import GoogleError
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-
-ROOT = "https://www.googleapis.com/compute/v1/"
-"""What makes a link of a name."""
+ROOT = "https://www.googleapis.com/compute/v1/"  # what makes a link of a name
 
 FIRST_ID = 4_000_000_000_000_000_000
 """Numeric ids count from here: they have 19 digits, as Google's."""
@@ -57,10 +50,7 @@ def place_fields(name: str) -> dict[str, str]:
 
 
 def resolve(reference: str, *, project: str, collection: str, field: str) -> str:
-    """The name that a reference in a request means.
-
-    `project`: the project that a link without one means; it replaces a project's number too.
-    """
+    """The name that a reference means; `project` is that of a link without one, or its number's."""
     match = _NAME.fullmatch(_HOST.sub("", reference))
     if match is None:
         raise invalid(field, reference, "The URL is malformed.")

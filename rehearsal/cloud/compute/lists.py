@@ -4,31 +4,20 @@ A filter is comparisons with =, !=, : and eq, joined by AND, as "name eq 'a.*'" 
 "(status = RUNNING) AND (labels.team = ml)"; the others that Google has are refused.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from rehearsal.cloud import paging
 from rehearsal.cloud.compute import links, resources
+from rehearsal.cloud.compute.resources import Call, Kind, Resource
 from rehearsal.cloud.wire import GoogleError
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rehearsal.cloud.compute.resources import Call, Kind, Resource
-
-
-_PAGE = 500
-"""The greatest size of a page, and the usual one."""
+_PAGE = 500  # the greatest size of a page, and the usual one
 
 
 def listed(call: Call, kind: str, name: str, entries: Iterable[tuple[str, Resource]]) -> Resource:
-    """One page of a list, filtered as the request asks.
-
-    `entries`: names and resources as they are answered, in the names' order.
-    """
+    """One page of a list of names and resources, in that order, filtered as the request asks."""
     wanted = parse(call.parameters.get("filter", ""))
     chosen = [(key, entry) for key, entry in entries if wanted(entry)]
     items, token = paging.page(chosen, call.parameters, size="maxResults", limit=_PAGE)
@@ -44,10 +33,7 @@ def listed(call: Call, kind: str, name: str, entries: Iterable[tuple[str, Resour
 def aggregated(
     call: Call, collection: str, kind: str, entries: Iterable[tuple[str, Resource]]
 ) -> Resource:
-    """One page of a list over all places, grouped by place as `aggregatedList` answers it.
-
-    `entries`: keys and resources as they are answered, in the keys' order.
-    """
+    """One page of keys and resources, in that order, by place as `aggregatedList` answers it."""
     name = f"projects/{call.project}/aggregated/{collection}"
     page = listed(call, kind, name, entries)
     places: dict[str, Resource] = {}

@@ -1,9 +1,7 @@
 """VPC networks: their subnetworks, firewall rules and routers."""
 
-from __future__ import annotations
-
 import ipaddress
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rehearsal.cloud.compute import links, lists, quotas, resources
 from rehearsal.cloud.compute.resources import (
@@ -21,9 +19,6 @@ from rehearsal.cloud.compute.resources import (
 from rehearsal.cloud.compute.rest import Rest
 from rehearsal.cloud.facts import machines, offers, places
 from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _MTU = range(1300, 8897)
 _DEFAULT_MTU, _RDMA_MTU = 1460, 8896
@@ -104,10 +99,7 @@ _TOUCHED = "compute/projects"
 
 
 def ensure_default(call: Call) -> None:
-    """Make the network "default" of a project that is met for the first time.
-
-    It is Google's: of auto mode, with four firewall rules. Who deletes it does not get it back.
-    """
+    """Make Google's network "default" of a new project: auto mode, four rules, never made again."""
     if call.store.get(_TOUCHED, call.project) is not None:
         return
     call.store.put(_TOUCHED, call.project, {})
@@ -142,7 +134,6 @@ def _create_auto_subnetwork(call: Call, network: Resource, region: str, cidr: st
 
 
 def _subnetwork_fields(fields: Resource) -> Resource:
-    """The fields of a new subnetwork, completed with what Google chooses."""
     return resources.defaults(
         fields,
         {
@@ -295,7 +286,6 @@ _RESERVED = tuple(
 
 
 def _range(value: str, field: str) -> ipaddress.IPv4Network:
-    """The range that a CIDR text stands for."""
     try:
         found = ipaddress.IPv4Network(value)
     except ValueError as error:
@@ -427,10 +417,7 @@ def _users_of_subnetwork(call: Call, link: str) -> Iterator[str]:
 
 
 def _utilized(call: Call, subnetwork: Resource) -> tuple[int, int]:
-    """The addresses of the first range that are taken, and those that are free.
-
-    Four of each range are Google's: network, gateway, the last but one, and broadcast.
-    """
+    """The addresses of the first range that are taken and free; four of each range are Google's."""
     link = subnetwork["selfLink"]
     instances = (it for _, it in resources.each(call, INSTANCE, "projects/"))
     interfaces = (nic for it in instances for nic in it["networkInterfaces"])

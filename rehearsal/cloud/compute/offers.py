@@ -1,21 +1,15 @@
 """Regions, zones, and what they offer, as the API tells it."""
 
-from __future__ import annotations
-
 import functools
 import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rehearsal.cloud import projects
 from rehearsal.cloud.compute import links, lists, operations, quotas, resources, shared_vpc
+from rehearsal.cloud.compute.resources import Call, Resource
 from rehearsal.cloud.facts import machines, offers, places
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from rehearsal.cloud.compute.resources import Call, Resource
-
 
 _CREATED = "1969-12-31T16:00:00.000-08:00"
 """When what has always been there was made, according to Google."""
@@ -103,8 +97,6 @@ def _disk_type(project: str, zone: str, name: str) -> Resource:
 
 @dataclass(frozen=True)
 class _Offer:
-    """One kind of thing that zones offer."""
-
     collection: str
     singular: str  # as in `kind` and as the path's parameter
     # the names that a zone has under scenarios

@@ -5,17 +5,12 @@ it compares that moment with the present one. The moments are wall time, so proc
 clock rates agree about them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rehearsal.cloud.compute import links
-from rehearsal.cloud.wire import GoogleError, rfc3339
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Request, rfc3339
 
 COLLECTION = "compute/operations"
 _USER = "rehearsal@example.com"

@@ -1,20 +1,14 @@
 """The properties of VMs in an instance template: what Google refuses, and what it fills in."""
 
-from __future__ import annotations
-
 import ipaddress
 import itertools
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from rehearsal.cloud.compute import images, links, resources, shared_vpc
 from rehearsal.cloud.compute.resources import NETWORK, SUBNETWORK, Call, Resource
 from rehearsal.cloud.facts import machines
 from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _METADATA_KEY = re.compile(r"[a-zA-Z0-9-_]{1,128}")
 _METADATA_VALUE = 256 * 1024
@@ -178,7 +172,6 @@ def _check_disk_type(machine: str, disk: Resource, kind: str) -> None:
 def _image(
     call: Call, properties: Resource, where: str, disk: Resource, parameters: Resource
 ) -> str:
-    """The link of a disk's image."""
     given = parameters["sourceImage"]
     name = links.resolve(
         given, project=call.project, collection="images", field=f"properties.{where}.sourceImage"
@@ -261,7 +254,6 @@ _RDMA = ("MRDMA", "IRDMA")
 
 
 def _completed_interfaces(call: Call, properties: Resource) -> list[Resource]:
-    """Check the interfaces of a template's properties, and complete them."""
     given = properties.get("networkInterfaces") or []
     if not given:
         raise links.invalid(

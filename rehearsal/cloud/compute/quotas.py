@@ -1,32 +1,14 @@
 """Quotas: their names, their limits, and what counts against them."""
 
-from __future__ import annotations
-
 import functools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rehearsal.cloud.compute import links, properties, reservation_use, resources, stock
-from rehearsal.cloud.compute.resources import (
-    DISK,
-    FIREWALL,
-    INSTANCE,
-    NETWORK,
-    POLICY,
-    ROUTER,
-    SUBNETWORK,
-    Call,
-    Kind,
-    Resource,
-)
+from rehearsal.cloud.compute.resources import Call, Kind, Resource
 from rehearsal.cloud.facts import machines, offers, places, quotas
-from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Request
 
 _SHARED = "GPUS_PER_GPU_FAMILY"
 _USUAL_LIMIT = 1024.0
@@ -178,11 +160,11 @@ def check(call: Call, kind: Kind) -> None:
 
 
 _METRICS: Mapping[Kind, tuple[str, bool]] = {
-    NETWORK: ("NETWORKS", True),
-    SUBNETWORK: ("SUBNETWORKS", True),
-    ROUTER: ("ROUTERS", True),
-    FIREWALL: ("FIREWALLS", True),
-    POLICY: ("RESOURCE_POLICIES", False),
+    resources.NETWORK: ("NETWORKS", True),
+    resources.SUBNETWORK: ("SUBNETWORKS", True),
+    resources.ROUTER: ("ROUTERS", True),
+    resources.FIREWALL: ("FIREWALLS", True),
+    resources.POLICY: ("RESOURCE_POLICIES", False),
 }
 """Kind of resource -> its quota, and whether that is of all regions together."""
 
@@ -194,7 +176,7 @@ def _count(call: Call, kind: Kind, region: str) -> int:
         for name, it in resources.each(call, kind, f"projects/{call.project}/")
         if not region or f"/regions/{region}/" in name
     ]
-    if kind is SUBNETWORK:
+    if kind is resources.SUBNETWORK:
         return sum(links.last(it["network"]) != it["name"] for it in found)
     return len(found)
 
@@ -237,7 +219,7 @@ def of_region(call: Call, region: str) -> list[Resource]:
 
 def of_project(call: Call) -> list[Resource]:
     """The quotas that hold for all regions together."""
-    found = [it for _, it in resources.each(call, INSTANCE, f"projects/{call.project}/")]
+    found = [it for _, it in resources.each(call, resources.INSTANCE, f"projects/{call.project}/")]
     gpus = sum(it["acceleratorCount"] for vm in found for it in vm["guestAccelerators"])
     plain = (machines.find(links.last(vm["machineType"])) for vm in found)
     cpus = sum(it.vcpus for it in plain if it and not it.gpu)
@@ -254,7 +236,7 @@ def of_project(call: Call) -> list[Resource]:
 
 
 def _instances(call: Call, region: str) -> Iterator[Resource]:
-    for name, instance in resources.each(call, INSTANCE, f"projects/{call.project}/"):
+    for name, instance in resources.each(call, resources.INSTANCE, f"projects/{call.project}/"):
         if places.region_of(links.last(links.scope(name))) == region:
             yield instance
 
@@ -265,11 +247,11 @@ def _used_in(call: Call, region: str) -> dict[str, int]:
     for instance in _instances(call, region):
         for metric, amount in _of_machine(instance, links.last(instance["machineType"])):
             used[metric] += amount
-    for name, disk in resources.each(call, DISK, f"projects/{call.project}/"):
+    for name, disk in resources.each(call, resources.DISK, f"projects/{call.project}/"):
         metric = quotas.OF_DISKS.get(links.last(disk["type"]), "")
         if metric and places.region_of(links.last(links.scope(name))) == region:
             used[metric] += int(disk["sizeGb"])
-    used["RESOURCE_POLICIES"] = _count(call, POLICY, region)
+    used["RESOURCE_POLICIES"] = _count(call, resources.POLICY, region)
     return used
 
 

@@ -4,16 +4,10 @@ Google answers neither to the request that makes the group: the group is made, g
 tells the error of its last attempt.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from rehearsal.cloud import iam, keys, org_policies, policies, projects
 from rehearsal.cloud.compute import images, properties, quotas, reservation_use, stock
+from rehearsal.cloud.compute.resources import Call, Resource
 from rehearsal.cloud.facts import offers, places
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.compute.resources import Call, Resource
 
 _STOCKOUTS = "scenarios/stockout"
 _HELP = "https://cloud.google.com/compute/docs/resource-error"
@@ -116,10 +110,7 @@ def _not_given(call: Call, template: Resource) -> Resource | None:
 
 
 def _stockout(call: Call, template: Resource, count: int) -> Resource | None:
-    """What a zone has not left; under `stockout` the one that is asked first has nothing, for good.
-
-    What is reserved is there all the same.
-    """
+    """What a zone has not left, beside what is reserved; under `stockout` the first one asked."""
     if stock.room(call, template, count) < count:
         return exhausted(call, call.parameters["zone"], template)
     if "stockout" not in call.request.scenarios or reservation_use.named(template):

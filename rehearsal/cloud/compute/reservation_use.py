@@ -5,18 +5,13 @@ kubernetes/autoscaler, cluster-autoscaler/cloudprovider/gce), which meets them w
 CONDITION_NOT_MET; what is only believed of them stands in docs/development/gotchas.md.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from rehearsal.cloud import projects
 from rehearsal.cloud.compute import links, reservations, resources
 from rehearsal.cloud.compute.resources import RESERVATION, Call, Resource
 from rehearsal.cloud.facts import machines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _CODE = "CONDITION_NOT_MET"
 _PATH = re.compile(

@@ -5,11 +5,9 @@ reservation, of its block and of its sub-block. A reservation that expires (`del
 is gone from that moment on.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from rehearsal.cloud import paging
 from rehearsal.cloud.compute import links, lists, resources
@@ -22,10 +20,6 @@ from rehearsal.cloud.compute.resources import (
 )
 from rehearsal.cloud.facts import machines, offers
 from rehearsal.cloud.wire import GoogleError, moment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
 
 _FIRST = re.compile(r"first (?P<what>block|sub-block) (?P<name>[a-z][-a-z0-9]*)")
 _LARGEST = 1000
@@ -47,10 +41,7 @@ class Block:
 
 
 def find(call: Call, name: str) -> Resource | None:
-    """The reservation of that name, or None; one whose time is over is gone.
-
-    Under `no-reservation` there is none at all.
-    """
+    """The reservation of a name whose time is not over, or None; none under `no-reservation`."""
     found = resources.find(call, RESERVATION, name)
     gone = found is None or _is_over(found, call.now)
     return None if gone or "no-reservation" in call.request.scenarios else found
@@ -100,10 +91,7 @@ def sub_blocks_of(reservation: Resource, block: Block) -> list[Block]:
 
 
 def _with_first(cut: list[Block], reservation: Resource, what: str) -> list[Block]:
-    """Blocks, the first by the name that the reservation's description has for it, if any.
-
-    Nobody chooses names of blocks: only so can there be one that a user has met at Google.
-    """
+    """Blocks, the first named as the reservation's description says: nobody chooses such names."""
     for match in _FIRST.finditer(reservation.get("description", "")):
         if match["what"] == what:
             return [replace(cut[0], name=match["name"]), *cut[1:]]
@@ -174,7 +162,6 @@ def _insert(call: Call) -> Resource:
 
 
 def _specific(call: Call, given: Resource) -> Resource:
-    """What is reserved."""
     count = int(given.get("count", 0))
     if not 1 <= count <= _LARGEST:
         at_most = f"Must be between 1 and {_LARGEST}."
@@ -200,7 +187,6 @@ def _reserved(call: Call, properties: Resource) -> Resource:
 
 
 def _check(body: Resource, machine: str) -> None:
-    """Refuse what cannot be reserved."""
     known = machines.find(machine)
     if machines.never_reserved(machine) or (known is not None and known.is_shared):
         field = "specificReservation.instanceProperties.machineType"

@@ -6,10 +6,8 @@ are those of Google's pages on resize requests and flex start, and of the publis
 autoscaler (2026-08-21).
 """
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
 
 from rehearsal.cloud.compute import agenda, fleet, links, lists, operations, refusals, resources
 from rehearsal.cloud.compute.resources import (
@@ -20,9 +18,6 @@ from rehearsal.cloud.compute.resources import (
     Resource,
 )
 from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 _OPEN = frozenset({"CREATING", "ACCEPTED"})
 _LARGEST = 1000

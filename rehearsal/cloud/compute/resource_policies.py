@@ -1,17 +1,12 @@
 """Resource policies: how VMs are placed."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
 
 from rehearsal.cloud.compute import links, resources
 from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE, POLICY, Call, Resource
 from rehearsal.cloud.compute.rest import Rest
 from rehearsal.cloud.facts import machines, places
 from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 _SIMULATED = frozenset({"groupPlacementPolicy", "workloadPolicy"})
 

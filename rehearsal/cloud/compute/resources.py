@@ -4,22 +4,16 @@ A kept resource is the document that a GET answers, plus fields that begin with 
 shown: `_ready` and `_gone`, the moments (Unix epoch) at which its making and its deletion end.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rehearsal.cloud.compute import links, operations
-from rehearsal.cloud.wire import GoogleError, rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Request, rfc3339
 
 Resource = dict[str, Any]
 

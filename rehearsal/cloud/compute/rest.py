@@ -1,17 +1,12 @@
 """The usual methods of a kind of resource, from what is particular to it."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from rehearsal.cloud.compute import links, lists, quotas, resources
 from rehearsal.cloud.compute.resources import NETWORK, Call, Kind, Resource
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    Handler = Callable[[Call], Resource]
+Handler = Callable[[Call], Resource]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +62,6 @@ class Rest:
         return resources.remove(call, self.kind, name)
 
     def _referring(self, call: Call, body: Resource) -> Resource:
-        """The body with the links that its references mean."""
         found: Resource = {}
         for name, kind in self.references.items():
             given = body.get(name)

@@ -7,20 +7,13 @@ caller may use it and, where a group makes them, Google's own account of the ser
 on the host project (cloud-foundation-fabric, sharedvpc-agent-iam.yaml).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from rehearsal.cloud import policies, projects, scenarios
 from rehearsal.cloud.compute import links, resources
-from rehearsal.cloud.compute.resources import SUBNETWORK
+from rehearsal.cloud.compute.resources import SUBNETWORK, Call, Resource
+from rehearsal.cloud.store import Store
 from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from rehearsal.cloud.compute.resources import Call, Resource
-    from rehearsal.cloud.store import Store
 
 _HOSTS, _ATTACHED = projects.HOSTS, "compute/attached"
 _USE, _USE_EXTERNAL = "compute.subnetworks.use", "compute.subnetworks.useExternalIp"

@@ -5,31 +5,23 @@ one guest attribute again and again. Here nothing runs: what a VM will have told
 known when it is made. The steps, and what it has told by a moment, are in `startup_told`.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from rehearsal.cloud import policies, scenarios, secrets
 from rehearsal.cloud.compute import images, networks, properties, startup_told
+from rehearsal.cloud.compute.resources import Call, Resource
 from rehearsal.cloud.facts import images as image_facts
 from rehearsal.cloud.facts import machines as machine_facts
 from rehearsal.cloud.storage import buckets
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rehearsal.cloud.compute.resources import Call, Resource
-
 
 _CONFIG = "aiinfra-config"
 _COMMAND = "aiinfra-startup-command"
 
 _BOOT_SECONDS = 20.0
 
-_PROXY_SECONDS = 60.0
-"""How long after its start-up a notebook gets its URL."""
+_PROXY_SECONDS = 60.0  # how long after its start-up a notebook gets its URL
 
 # Google's roles with compute.instances.setMetadata that an account may have in a project.
 _METADATA_ROLES = frozenset(

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rehearsal.cloud.compute import links
+from rehearsal.cloud.compute.resources import Resource
 from rehearsal.cloud.wire import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from rehearsal.cloud.compute.resources import Resource
-
 
 NAMESPACE = "aiinfra"
 
@@ -27,8 +22,7 @@ _FIRST_PAUSE = 10.0
 _LONGEST_PAUSE = 300.0
 """Seconds before a command that failed is begun again: at first, and after many failures."""
 
-_AT_ONCE = 4
-"""Its failures where no time passes."""
+_AT_ONCE = 4  # its failures where no time passes
 
 
 def attributes(instance: Resource, now: float) -> dict[str, str]:
@@ -196,8 +190,7 @@ AGENT = "agent"
 INSTALLING = frozenset({"local-ssd", "mounts", "gpu", "fabric", "ops-agent", "ray", "slurm"})
 """The steps that install something, unless it is there already."""
 
-_FOUND_SECONDS = 5.0
-"""How long such a step takes where all is there; a guess."""
+_FOUND_SECONDS = 5.0  # how long such a step takes where all is there; a guess
 
 DRIVER_SECONDS = 480.0
 """How long Google's installer takes for a driver, its reboot with it; a guess."""

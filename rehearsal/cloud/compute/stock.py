@@ -6,25 +6,18 @@ wanted; or how many GPUs the project may have in their regions. Of several rows 
 and where none fits there is enough. The scenario `scarce` has rows of its own.
 """
 
-from __future__ import annotations
-
 import fnmatch
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import Any
 
 from rehearsal.cloud import facts
 from rehearsal.cloud.compute import links, reservation_use, resources
 from rehearsal.cloud.compute.resources import INSTANCE, Call, Resource
 from rehearsal.cloud.facts import machines, places
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import Request
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
-
-ROWS = "scenarios/stock"
-"""The collection of the rows, by their order."""
+ROWS = "scenarios/stock"  # the collection of the rows, by their order
 _ALWAYS = facts.read("stock")
 
 

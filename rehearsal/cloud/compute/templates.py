@@ -1,14 +1,9 @@
 """Instance templates: what the VMs of a group are made from."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from rehearsal.cloud.compute import images, links, lists, operations, properties, resources
 from rehearsal.cloud.compute.resources import GROUP_MANAGER, TEMPLATE, Call, Resource
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 def name_of(call: Call, reference: str) -> str:

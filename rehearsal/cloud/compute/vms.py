@@ -6,19 +6,13 @@ A start-up script may have a hundred thousand characters, and a group a thousand
 has set on a VM itself stands in its `_given`, in place of the template's.
 """
 
-from __future__ import annotations
-
 import ipaddress
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from rehearsal.cloud import iam
 from rehearsal.cloud.compute import links, properties, resources, startup_told
 from rehearsal.cloud.compute.resources import DISK, INSTANCE, POLICY, SUBNETWORK, Call, Resource
 from rehearsal.cloud.facts import places
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _FIRST_HOST, _LAST_HOSTS = 2, 2
 # Ranges for documentation (RFC 5737): nobody's machine answers there.
@@ -88,7 +82,6 @@ def built(template: Resource) -> str:
 
 
 def _policies(call: Call, wanted: Resource) -> list[str]:
-    """Links to the resource policies that a template names."""
     region = places.region_of(call.parameters["zone"])
     prefix = links.ROOT + POLICY.prefix(call.project, region)
     return [prefix + links.last(name) for name in wanted.get("resourcePolicies") or []]

@@ -4,16 +4,10 @@ Clusters and pools are resources of a location; what the nodes are made of is Co
 each pool has a template and a managed instance group in each of its zones, as with Google.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from rehearsal.cloud.container import clusters, node_pools, operations, versions
 from rehearsal.cloud.routes import Routes
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Reply, Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import Reply, Request
 
 _PLACE = "projects/{project}/locations/{location}"
 _CLUSTER = f"{_PLACE}/clusters/{{cluster}}"

@@ -1,24 +1,17 @@
 """Where a cluster is in its project's networks, and how its control plane is reached."""
 
-from __future__ import annotations
-
 import hashlib
 import ipaddress
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from rehearsal.cloud import keys, projects
 from rehearsal.cloud.compute import shared_vpc
 from rehearsal.cloud.container import groups, records
-from rehearsal.cloud.container.records import CLUSTERS, POOLS
+from rehearsal.cloud.container.records import CLUSTERS, POOLS, Record
 from rehearsal.cloud.facts import places
-from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.container.records import Record
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Request
 
 _PUBLIC, _PRIVATE = "203.0.113.10", "10.0.0.2"
 _PODS, _SERVICES = "10.64.0.0/14", "34.118.224.0/20"
@@ -86,7 +79,6 @@ def _existing(  # noqa: PLR0913, PLR0917 - what a reference may leave out, and w
 
 
 def _ranges(store: Store, subnetwork: str, policy: Record) -> tuple[str, str]:
-    """The ranges of pods and services."""
     known = store.get("compute/subnetworks", subnetwork) or {}
     offered = {it["rangeName"]: it["ipCidrRange"] for it in known.get("secondaryIpRanges") or []}
     result = []

@@ -1,10 +1,9 @@
 """Clusters: their making, reading and deletion."""
 
-from __future__ import annotations
-
 import hashlib
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from rehearsal.cloud import keys
 from rehearsal.cloud.container import (
@@ -17,14 +16,8 @@ from rehearsal.cloud.container import (
 )
 from rehearsal.cloud.container.records import CLUSTERS, POOLS, ROOT, Record
 from rehearsal.cloud.kubernetes import google, kinds
-from rehearsal.cloud.wire import GoogleError, Reply, rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
-
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request, rfc3339
 
 _NAME: Final = re.compile(r"[a-z](?:[-a-z0-9]{0,38}[a-z0-9])?")
 
@@ -55,7 +48,6 @@ def create(request: Request, store: Store, project: str, location: str) -> Reply
 
 
 def _first_pools(body: Record) -> list[Record]:
-    """The pools that a new cluster has."""
     if body.get("nodePools"):
         return [dict(pool) for pool in body.pop("nodePools")]
     count = body.get("initialNodeCount", 0)
@@ -230,7 +222,6 @@ def _check_multi_networking(record: Record, asked: Record) -> None:
 
 
 def _with(record: Record, key: str, value: Any) -> Record:
-    """A cluster with the value of one field of an update."""
     bare = key.removeprefix(_DESIRED)
     path = _PLACES.get(key, (bare[:1].lower() + bare[1:],))
     if key in _UNWRAPPED:

@@ -4,24 +4,17 @@ They are made by requests to the simulated Compute Engine, as Google's own servi
 what that refuses (a machine that the zone has not, a network that is not there) is refused here.
 """
 
-from __future__ import annotations
-
 import hashlib
-import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud import compute, projects
 from rehearsal.cloud.compute import reservation_use, reservations
-from rehearsal.cloud.compute.resources import Call
+from rehearsal.cloud.compute.resources import Call, Resource
+from rehearsal.cloud.container.records import Record
 from rehearsal.cloud.facts import machines
-from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.compute.resources import Resource
-    from rehearsal.cloud.container.records import Record
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Request
 
 _COMPUTE: Final = "https://www.googleapis.com/compute/v1/"
 _GROUPS: Final = "compute/instanceGroupManagers"
@@ -142,10 +135,7 @@ def size(store: Store, url: str) -> int:
 
 
 def resize(request: Request, store: Store, url: str, count: int) -> Record | None:
-    """Give a group another size.
-
-    Returns what keeps the nodes from coming, as a `google.rpc.Status`; None when nothing does.
-    """
+    """Give a group another size; the `google.rpc.Status` of what keeps nodes away, or None."""
     name = url.removeprefix(_COMPUTE)
     template = (store.get(_GROUPS, name) or {}).get("instanceTemplate", "").removeprefix(_COMPUTE)
     properties = (store.get(_TEMPLATES, template) or {}).get("properties", {})
@@ -175,17 +165,8 @@ def _short(cluster: str, pool: Record, zone: str) -> str:
 def _compute(
     request: Request, store: Store, method: str, path: str, body: Record | None, **query: str
 ) -> None:
-    """One request to Compute Engine."""
-    asked = replace(
-        request,
-        method=method,
-        path=path,
-        query=query,
-        parameters=(),
-        body=b"" if body is None else json.dumps(body).encode(),
-    )
     try:
-        compute.service(asked, store)
+        compute.service(request.asking(method, path, body, **query), store)
     except GoogleError as error:
         raise GoogleError(400, f"Google Compute Engine: {error.message}", status=None) from error
 
@@ -228,13 +209,11 @@ def _refusal(store: Store, name: str) -> Record | None:
 
 
 def _key(config: Record) -> Record:
-    """The key of the disks, if they have one."""
     key = config.get("bootDiskKmsKey")
     return {"diskEncryptionKey": {"kmsKeyName": key}} if key else {}
 
 
 def _properties(store: Store, project: str, cluster: Record, pool: Record) -> Record:
-    """The properties of the VMs of a pool."""
     config = pool["config"]
     arm = "arm64-" if machines.is_arm(config["machineType"]) else ""
     disk = {

@@ -1,22 +1,15 @@
 """Node pools: their making, reading and deletion."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 from rehearsal.cloud import policies
 from rehearsal.cloud.container import cluster_networks, groups, operations, records, rules
 from rehearsal.cloud.container.records import CLUSTERS, POOLS, ROOT, Record
 from rehearsal.cloud.facts.gke_versions import numbers
-from rehearsal.cloud.wire import GoogleError, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
-
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request
 
 _NAME: Final = re.compile(r"[a-z](?:[-a-z0-9]{0,38}[a-z0-9])?")
 _PRIVATE: Final = "defaultEnablePrivateNodes"
@@ -68,10 +61,7 @@ def make(  # noqa: PLR0913 - a pool, where it belongs, and when it is ready
     *,
     busy: str = "",
 ) -> Record | None:
-    """Make a pool of a cluster, with its nodes.
-
-    Returns what goes wrong with its nodes, as a `google.rpc.Status`; None when nothing does.
-    """
+    """Make a pool with its nodes; the `google.rpc.Status` of what goes wrong with them, or None."""
     cluster = records.require(request, store, CLUSTERS, cluster_name)
     pool = _completed(cluster, given)
     rules.check_pool(cluster, pool, request.scenarios)
@@ -95,7 +85,6 @@ def make(  # noqa: PLR0913 - a pool, where it belongs, and when it is ready
 
 
 def _completed(cluster: Record, given: Record) -> Record:
-    """A pool as Google completes it."""
     if not _NAME.fullmatch(str(given.get("name", ""))):
         raise GoogleError(
             400, f'Invalid value for field "node_pool.name": "{given.get("name", "")}".'

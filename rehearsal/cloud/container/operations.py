@@ -3,19 +3,13 @@
 An operation knows from its start when it will end, and with what.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from rehearsal.cloud import projects
 from rehearsal.cloud.container import records
-from rehearsal.cloud.wire import GoogleError, Reply, rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request, rfc3339
 
 _COLLECTION: Final = "container/operations"
 
@@ -57,11 +51,7 @@ def start(  # noqa: PLR0913 - an operation, and what it is about
     named: str = "",
     error: Mapping[str, Any] | None = None,
 ) -> Reply:
-    """Begin an operation, and answer it as the request that begins it is answered.
-
-    `named`: the operation's name; "" for the next. `error`: a `google.rpc.Status` with which it
-    will end; None for success.
-    """
+    """Begin an operation, which may end with a `google.rpc.Status`; what is answered at once."""
     _, project, _, location = target.split("/")[:4]
     at = f"projects/{projects.number(project)}/locations/{location}"
     short = named or name(request, store)

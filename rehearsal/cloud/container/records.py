@@ -5,22 +5,16 @@ A record is the document that a GET answers, plus fields that begin with "_" and
 the name of the operation that goes on until `_ready`; `_error`, what has gone wrong.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from rehearsal.cloud import projects
 from rehearsal.cloud.facts import places
-from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Request
 
 Record = dict[str, Any]
 
@@ -124,8 +118,5 @@ def digest(value: Any) -> str:
 
 
 def completed(given: Record, defaults: Mapping[str, Any]) -> Record:
-    """A document with defaults for what it has not; a block that was sent stays as it is.
-
-    What a block leaves out is the zero of its type to Google, not the default.
-    """
+    """A document with defaults for blocks that were not sent: what a sent one lacks is zero."""
     return {**defaults, **{key: value for key, value in given.items() if value is not None}}

@@ -4,18 +4,13 @@ The rules of flex start and queued provisioning are those of Google's pages on P
 and flex start; the ids F1, Q3, ... are those by which this project calls them.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from rehearsal.cloud.container import versions
 from rehearsal.cloud.facts import gke_versions, machines, offers
+from rehearsal.cloud.facts.machines import Machine
 from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.facts.machines import Machine
 
 # Seconds that nodes run: by flex start, and else. So the autoscaler of GKE checks the pools that it
 # makes itself (its published source, 2026-08-21); that the API does the same is believed.

@@ -9,23 +9,16 @@ cluster's channel at a time of its own. A maintenance exclusion keeps it from so
 "Maintenance windows and exclusions", scopes of an exclusion).
 """
 
-from __future__ import annotations
-
 import enum
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from rehearsal.cloud.container import operations, records
 from rehearsal.cloud.container.records import CLUSTERS, POOLS, Record
 from rehearsal.cloud.facts import gke_versions
 from rehearsal.cloud.facts.gke_versions import numbers
-from rehearsal.cloud.wire import GoogleError, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
-
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request
 
 # Channel -> its versions, the newest first, and the default among them: minor versions and defaults
 # as Google's release notes had them in September 2026, of each minor version a patch or two that
@@ -84,10 +77,7 @@ def offered(channel: str) -> tuple[str, ...]:
 
 
 def resolve(asked: str, channel: str) -> str:
-    """The full version that a request means.
-
-    `asked`: a full version, a beginning of one ("1.33"), "latest", "-", or "".
-    """
+    """The version that is meant by a full one, the beginning of one, "latest", "-", or ""."""
     if asked in ("", "-"):
         return default(channel)
     on_offer = offered(channel) if channel in _CHANNELS else ALL

@@ -5,8 +5,6 @@ two differ, one is wrong, and a rehearsal or the comparison of the two shows it.
 take from one place is in `shared_with_the_program.json` alone.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What the network between two machines carries, and how long it takes VMs to find that out."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from rehearsal.cloud import facts
@@ -24,11 +22,7 @@ LATENCY: Final[float] = _BELIEVED["seconds_of_the_smallest_message"]
 
 
 def between(machine: str, *, on_gpu_network: bool) -> float:
-    """The bus bandwidth between machines of a type, in GB/s.
-
-    `machine`: such as "a3-megagpu-8g". `on_gpu_network`: whether NCCL uses the network of the GPUs,
-    or plain sockets.
-    """
+    """The bus bandwidth of a machine type in GB/s, by the GPUs' network or by plain sockets."""
     if on_gpu_network:
         shared = _SHARED["gb_per_second_over_the_gpu_network"]
         known = _FACTS["over_the_gpu_network"].get(machine) or shared.get(machine)

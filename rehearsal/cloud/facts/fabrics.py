@@ -1,23 +1,18 @@
 """What NCCL needs on Google's GPU networks, and what it does without: for pods on GKE."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rehearsal.cloud import facts
 from rehearsal.cloud.facts.machines import GpuNetwork
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _FACTS: Final = facts.read("fabrics")
 
 LIBRARIES: Final[str] = _FACTS["libraries_on_nodes"]
 """Where installers bring NCCL and its plugin, on a node."""
 
-GIB: Final[str] = _FACTS["gib_on_nodes"]
-"""Where the installer for RDMA brings gIB, on a node."""
+GIB: Final[str] = _FACTS["gib_on_nodes"]  # where the installer for RDMA brings gIB, on a node
 
 LEAST_SHARED_MEMORY: Final[int] = _FACTS["least_shared_memory_mib"] * 2**20
 """Bytes of /dev/shm with which Google's own test runs."""

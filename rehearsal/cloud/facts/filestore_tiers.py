@@ -1,7 +1,5 @@
 """Filestore's service tiers: where their shares are made, and how large they may be."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The oldest versions of Kubernetes Engine that have nodes of a machine type."""
 
-from __future__ import annotations
-
 import re
 
 from rehearsal.cloud.facts import machines
@@ -13,10 +11,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def lacking(machine: str, version: str) -> str | None:
-    """The version that a cluster lacks for nodes of a machine type; None if it lacks none.
-
-    `machine`: such as "a4-highgpu-8g".
-    """
+    """The version that a cluster lacks for nodes of a machine type ("a4-highgpu-8g"), or None."""
     oldest = machines.oldest_gke(machine)
     if not oldest:
         return None

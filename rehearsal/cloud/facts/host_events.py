@@ -1,7 +1,5 @@
 """What happens to the hosts of VMs, and how long it takes; seconds of cloud time."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from rehearsal.cloud import facts

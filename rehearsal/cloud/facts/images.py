@@ -1,14 +1,10 @@
 """The public images that VMs boot from, and what is in them."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rehearsal.cloud import facts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _FACTS: Final = facts.read("images")
 
@@ -87,8 +83,7 @@ def _all() -> Iterator[PublicImage]:
 INSTALLED: Final = Driver(**{key: _FACTS["installed"][key] for key in ("version", "open")})
 """The driver that the installer puts on such a system, in its branch of long-term support."""
 
-PROJECTS: Final = frozenset(_FACTS["projects"])
-"""The projects that hold public images."""
+PROJECTS: Final = frozenset(_FACTS["projects"])  # the projects that hold public images
 
 IMAGES: Final[Mapping[tuple[str, str], PublicImage]] = {
     (it.project, it.name): it for it in sorted(_all(), key=lambda it: it.name)

@@ -1,15 +1,11 @@
 """Machine types, the GPUs that they have or can get, and what their families take."""
 
-from __future__ import annotations
-
 import enum
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud import facts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _FACTS: Final = facts.read("families")
 _PLAIN: Final = facts.read("plain_machines")

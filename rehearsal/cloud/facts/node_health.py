@@ -1,14 +1,10 @@
 """What becomes of a node whose GPU fails."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rehearsal.cloud import facts
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _FACTS: Final = facts.read("node_health")
 

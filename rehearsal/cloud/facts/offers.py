@@ -1,21 +1,13 @@
 """Which zones have which machine types and GPUs, and in which ways Google gives them."""
 
-from __future__ import annotations
-
 import functools
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from rehearsal.cloud.facts import machines, places
-from rehearsal.cloud.facts.machines import GpuNetwork
+from rehearsal.cloud.facts.machines import GpuNetwork, Machine
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from rehearsal.cloud.facts.machines import Machine
-
-
-EVERYWHERE: Final = "everywhere"
-"""The scenario in which every zone has everything."""
+EVERYWHERE: Final = "everywhere"  # the scenario in which every zone has everything
 
 
 def has_machine(zone: str, name: str, scenarios: frozenset[str]) -> bool:

@@ -1,13 +1,9 @@
 """The regions and zones of Google Cloud."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from rehearsal.cloud import facts
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _FACTS: Final = facts.read("places")
 
@@ -22,8 +18,7 @@ def _zones(suffixes: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
 ZONES: Final = _zones(_FACTS["zones"])
 """Region -> its zones, without those that a project must turn on."""
 
-AI_ZONES: Final = _zones(_FACTS["ai_zones"])
-"""Region -> its AI zones, which a project must turn on."""
+AI_ZONES: Final = _zones(_FACTS["ai_zones"])  # region -> its AI zones, which a project must turn on
 
 REGIONS: Final = tuple(ZONES)
 

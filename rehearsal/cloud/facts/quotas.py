@@ -1,22 +1,14 @@
 """Quotas that are not of GPUs: how much of what a project may have, and how Google calls it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from rehearsal.cloud import facts
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 _FACTS: Final = facts.read("quotas")
-SMALL: Final = "small-quotas"
-"""The scenario in which a project has what a new one has."""
+SMALL: Final = "small-quotas"  # the scenario in which a project has what a new one has
 
-OF_PROJECT: Final = tuple(_FACTS["of_project"])
-"""The quotas that hold for all regions together."""
-OF_REGION: Final = tuple(_FACTS["of_region"])
-"""The quotas of each region."""
+OF_REGION: Final = tuple(_FACTS["of_region"])  # the quotas of each region
 OF_DISKS: Final[Mapping[str, str]] = _FACTS["of_disks"]
 """Type of a disk -> the quota that its GB count against."""
 OF_FAMILY: Final[Mapping[str, Mapping[str, int]]] = _FACTS["of_family"]["families"]

@@ -1,15 +1,11 @@
 """Some of the SKUs of Google's price list, with those that only look like what one searches."""
 
-from __future__ import annotations
-
 import hashlib
+from collections.abc import Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud import facts
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _NANOS: Final = 10**9
 _DESCRIPTIONS: Final = {

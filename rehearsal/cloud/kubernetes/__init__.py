@@ -5,17 +5,11 @@ schemas of definitions, and the objects. The controllers are simulated: nothing 
 requests, so each request first lets happen what was due by then (`controllers`).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from rehearsal.cloud.kubernetes import api, controllers, kinds
 from rehearsal.cloud.kubernetes.changes import Refusal, no_such_path
 from rehearsal.cloud.kubernetes.objects import World
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Reply, Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import Reply, Request
 
 
 def service(request: Request, store: Store) -> Reply:

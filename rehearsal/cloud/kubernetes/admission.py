@@ -1,14 +1,10 @@
 """What happens to objects as they come in: defaults, and what webhooks of add-ons do."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rehearsal.cloud.kubernetes import objects, volumes
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.kubernetes.kinds import Kind
-    from rehearsal.cloud.kubernetes.objects import Object, World
+from rehearsal.cloud.kubernetes.kinds import Kind
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
 QUEUED_KINDS: Final = frozenset({"Job", "JobSet", "RayCluster", "RayJob"})

@@ -9,25 +9,18 @@ What a pod says of its node, where its script looks: interfaces, and GPUs by nvi
 Nothing is run. Whatever the script asks nvidia-smi for is answered in its form, "csv,noheader".
 """
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from rehearsal.cloud.compute.startup import DRIVER
 from rehearsal.cloud.facts import fabrics, machines
 from rehearsal.cloud.kubernetes import claims, fabric, installed, nodes, pools
+from rehearsal.cloud.kubernetes.objects import Object, World
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from rehearsal.cloud.kubernetes.objects import Object, World
-
-
-PROGRAM: Final = "all_gather_perf"
-"""The test, as it stands in commands."""
+PROGRAM: Final = "all_gather_perf"  # the test, as it stands in commands
 
 _SMALLEST: Final = 1024
 # For each size from 1 KiB on, doubled from row to row: microseconds out of place, and in place.
@@ -57,8 +50,7 @@ _TIMES: Final = (
     (12305.0, 12053.0),
     (24489.0, 23991.0),
 )
-_LATENCY: Final = 50.0
-"""Microseconds of each time that no network makes shorter or longer."""
+_LATENCY: Final = 50.0  # microseconds of each time that no network makes shorter or longer
 
 _REFERENCE: Final = "a3-ultragpu-8g"
 _WITHIN_A_NODE: Final = 1.3
@@ -146,7 +138,6 @@ def _pods(world: World, pod: Object) -> list[Object]:
 
 
 def _sizes(script: str) -> tuple[int, int]:
-    """The smallest and the largest message that a script asks for."""
     smallest, largest = _BEGIN.search(script), _LARGEST.search(script)
     return (
         int(smallest.group(1)) * _UNITS[smallest.group(2)] if smallest else _SMALLEST,
@@ -242,7 +233,6 @@ _NOT_COUNTED: Final = frozenset({"nvidia-tesla-p4", "nvidia-tesla-p100"})
 
 
 def _of_node(world: World, pod: Object, script: str) -> Iterator[str]:
-    """What a pod writes of its node."""
     counted = _COUNTING.search(script)
     if counted:
         annotations = pod["metadata"].get("annotations") or {}

@@ -6,10 +6,9 @@ Source: Kueue v0.18.3, pkg/visibility: Workloads without quota, in the order in 
 ClusterQueue takes them; those that wait for nodes are in none.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 from urllib.parse import unquote
 
 import yaml
@@ -30,14 +29,9 @@ from rehearsal.cloud.kubernetes.changes import (
     not_simulated,
     success,
 )
+from rehearsal.cloud.kubernetes.kinds import Kind
+from rehearsal.cloud.kubernetes.objects import Object, World
 from rehearsal.cloud.wire import Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.kubernetes.kinds import Kind
-    from rehearsal.cloud.kubernetes.objects import Object, World
-
 
 _NO_SCHEMA: Final = {
     "Warning": '299 - "this simulated cluster has no schema of the kind: any field is taken"'
@@ -165,7 +159,6 @@ def _kept(world: World, kind: Kind, thing: Object) -> Object:
 
 
 def _place(world: World, kind: Kind, namespace: str, thing: Object) -> None:
-    """Put an object into the namespace of the path."""
     if not kind.namespaced:
         return
     own = thing["metadata"].setdefault("namespace", namespace)
@@ -176,7 +169,6 @@ def _place(world: World, kind: Kind, namespace: str, thing: Object) -> None:
 
 
 def _check(world: World, kind: Kind, thing: Object, *, applied: bool) -> None:
-    """Refuse what the kind's schema does not have."""
     if not kind.has_schema:
         return
     schema = kinds.schema(world.store, world.cluster, kind)
@@ -197,7 +189,6 @@ def _check(world: World, kind: Kind, thing: Object, *, applied: bool) -> None:
 
 
 def _body(world: World) -> Any:
-    """The body, JSON or YAML."""
     try:
         # Every JSON document is one of YAML; the other way is the slow one.
         text = world.request.body
@@ -214,10 +205,7 @@ def _warnings(kind: Kind) -> dict[str, str]:
 
 
 def _log_of(world: World, pod: Object, container: str) -> str:
-    """The log of a pod's container so far.
-
-    `container`: the container's name; "" where there is but one.
-    """
+    """The log so far of a container of a pod; "" is the only one."""
     name = pod["metadata"]["name"]
     known = pod["spec"].get("containers") or []
     names = [it["name"] for it in known]

@@ -17,17 +17,13 @@ from __future__ import annotations
 
 import copy
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud.kubernetes import jobs, objects, pods, programs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from rehearsal.cloud.kubernetes.kinds import Kind
-    from rehearsal.cloud.kubernetes.objects import Object, World
-
+from rehearsal.cloud.kubernetes.kinds import Kind
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
 _FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
@@ -229,8 +225,7 @@ def _make(world: World, job: Object, index: int) -> None:
     pods.make(world, job, prefix, template, labels=labels, seconds=seconds)
 
 
-_BACKOFF_LIMIT: Final = 6
-"""How many failed pods a Job takes that does not say."""
+_BACKOFF_LIMIT: Final = 6  # how many failed pods a Job takes that does not say
 _PAUSE: Final = 10.0
 _SPAN: Final = 2
 _LONGEST_PAUSE: Final = 600.0
@@ -424,7 +419,6 @@ def _heal(world: World, job_set: Object, failed: list[Object]) -> None:
 
 
 def _applies(rule: Mapping[str, Any], failed: list[Object]) -> bool:
-    """Whether a rule is meant for any of the failed jobs."""
     reasons = rule.get("onJobFailureReasons")
     parts = rule.get("targetReplicatedJobs")
     words = rule.get("onJobFailureMessagePatterns") or [""]
@@ -484,7 +478,6 @@ def _all_ready(job_set: Object) -> bool:
 
 
 def _wanted(job_set: Object) -> Iterator[Object]:
-    """The jobs of a set."""
     name = job_set["metadata"]["name"]
     attempt = str((job_set.get("status") or {}).get("restarts", 0))
     for part in job_set["spec"].get("replicatedJobs") or []:

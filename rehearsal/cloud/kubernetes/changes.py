@@ -11,15 +11,11 @@ from __future__ import annotations
 import copy
 import itertools
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
+from rehearsal.cloud.kubernetes.objects import Object
 from rehearsal.cloud.wire import Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.kubernetes.objects import Object
-
 
 _REASONS: Final[Mapping[int, str]] = {
     400: "BadRequest",

@@ -4,16 +4,12 @@ As Kueue 0.18.3 does it (its source of 2026-07-10): requests go with their attem
 said stays in the messages of the workload and in its events.
 """
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rehearsal.cloud.kubernetes import objects, quantities, queues
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.kubernetes.objects import Object, World
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 REQUESTS: Final = ("autoscaling.x-k8s.io/v1", "provisioningrequests")
 TEMPLATES: Final = ("v1", "podtemplates")
@@ -163,7 +159,6 @@ def _retry(world: World, state: Object, config: Object, what: str, message: str)
 
 
 def _wanted(workload: Object, config: Object) -> list[Object]:
-    """The sets of pods for which nodes are to be asked."""
     managed = set(config.get("managedResources") or [])
     assigned = workload["status"]["admission"]["podSetAssignments"]
     counts = {it["name"]: it["count"] for it in assigned}

@@ -6,20 +6,15 @@ predicts (cluster-autoscaler 7d25050, machinetypes/dranet.go). An interface that
 own. Kubernetes' controller makes the claim of a template for each pod, and it goes with the pod.
 """
 
-from __future__ import annotations
-
 import copy
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from rehearsal.cloud.facts import fabrics, gke_versions, machines
 from rehearsal.cloud.facts.machines import GpuNetwork
 from rehearsal.cloud.kubernetes import objects, pools
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.kubernetes.kinds import Kind
-    from rehearsal.cloud.kubernetes.objects import Object, World
+from rehearsal.cloud.kubernetes.kinds import Kind
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 RDMA: Final = "mrdma.google.com"
 _API: Final = "resource.k8s.io/v1"
@@ -140,7 +135,6 @@ def held(pod: Object) -> int:
 
 
 def _used(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """What containers of a pod use of its claims."""
     for container in spec.get("containers") or []:
         yield from (container.get("resources") or {}).get("claims") or []
 

@@ -9,10 +9,9 @@ Deployments and DaemonSets: how many of their pods run.
 Their pods are not made one by one; they take no GPUs, and nobody looks at them.
 """
 
-from __future__ import annotations
-
 import contextlib
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from rehearsal.cloud.kubernetes import (
     batch,
@@ -29,19 +28,13 @@ from rehearsal.cloud.kubernetes import (
     services,
     volumes,
 )
+from rehearsal.cloud.kubernetes.objects import Object, World
 from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rehearsal.cloud.kubernetes.objects import Object, World
-
 
 _AGENDA: Final = "compute/agenda"
 """Where Compute Engine has what will happen automatically, by moment."""
 
-_ROUNDS: Final = 40
-"""More than any chain of causes takes where everything happens at once."""
+_ROUNDS: Final = 40  # more than any chain of causes takes where everything happens at once
 _MOMENTS: Final = 400
 """More moments than lie between two requests; what is left then happens at the request's own."""
 

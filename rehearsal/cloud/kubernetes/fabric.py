@@ -12,21 +12,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud.facts import fabrics, machines
+from rehearsal.cloud.facts.fabrics import Stack
 from rehearsal.cloud.facts.machines import GpuNetwork
 from rehearsal.cloud.kubernetes import claims, installed, objects, pools, shell
+from rehearsal.cloud.kubernetes.installed import Installed
+from rehearsal.cloud.kubernetes.objects import Object, World
 from rehearsal.cloud.kubernetes.shell import Shell
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.facts.fabrics import Stack
-    from rehearsal.cloud.kubernetes.installed import Installed
-    from rehearsal.cloud.kubernetes.objects import Object, World
-
 
 _MACHINE: Final = "node.kubernetes.io/instance-type"
 _SOCKET: Final = "Socket"
@@ -405,8 +401,7 @@ _GROUP: Final = "networking.gke.io"
 _DEFAULT: Final = f"{_GROUP}/default-interface"
 _LIST: Final = f"{_GROUP}/interfaces"
 _API: Final = f"{_GROUP}/v1"
-_OF_PODS: Final = "default"
-"""The network that all pods have."""
+_OF_PODS: Final = "default"  # the network that all pods have
 
 
 def interfaces_of(pod: Object) -> dict[str, str]:

@@ -5,25 +5,17 @@ lets it (published source, 2026-08-21): 5 minutes, twice as long after each fail
 minutes at most; all is forgotten 3 hours after the last failure.
 """
 
-from __future__ import annotations
-
-import json
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
 
 from rehearsal.cloud import compute, filestore
+from rehearsal.cloud.container.records import Record
 from rehearsal.cloud.kubernetes import kinds, pools
+from rehearsal.cloud.kubernetes.objects import Object, World
 from rehearsal.cloud.kubernetes.reasons import Error
-from rehearsal.cloud.wire import GoogleError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rehearsal.cloud.container.records import Record
-    from rehearsal.cloud.kubernetes.objects import Object, World
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
-
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Request
 
 _NOT_FOUND = 404
 
@@ -37,15 +29,8 @@ def call(
     **query: str,
 ) -> dict[str, Any]:
     """One request to Compute Engine, or to Filestore, whose things are in locations."""
-    asked = replace(
-        request,
-        method=method,
-        path=path,
-        query=query,
-        parameters=(),
-        body=b"" if body is None else json.dumps(body).encode(),
-    )
-    reply = (filestore if "/locations/" in path else compute).service(asked, store)
+    service = (filestore if "/locations/" in path else compute).service
+    reply = service(request.asking(method, path, body, **query), store)
     return reply.body if isinstance(reply.body, dict) else {}
 
 
@@ -75,8 +60,7 @@ def remove(world: World, path: str) -> None:
 ASKED: Final = "requests for nodes"
 """A cluster's collection of what it has asked for: documents with `group` and `name`."""
 
-MISSING: Final = "MISSING"
-"""The state of a request that is not there (any more)."""
+MISSING: Final = "MISSING"  # the state of a request that is not there (any more)
 _OPEN: Final = frozenset({"CREATING", "ACCEPTED"})
 
 
@@ -208,10 +192,7 @@ def rests(world: World, group: str) -> bool:
 
 
 def forget_cluster(request: Request, store: Store, record: Record) -> None:
-    """Forget what a cluster keeps, and cancel what it has asked for.
-
-    Its endpoint stays until it is gone.
-    """
+    """Forget what a cluster keeps, but its endpoint until it is gone; cancel what it asked for."""
     prefix = f"kubernetes/{kinds.key_of(record)}/"
     for _, asked in list(store.list(prefix + ASKED)):
         cancel(request, store, **asked)

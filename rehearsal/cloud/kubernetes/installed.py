@@ -1,20 +1,14 @@
 """What DaemonSets have brought to a node: files, NCCL's plugin, devices, the device injector."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud.facts import fabrics
 from rehearsal.cloud.facts.machines import GpuNetwork
 from rehearsal.cloud.kubernetes import pools, quantities, shell
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.kubernetes.objects import Object, World
-
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 START: Final = 20.0
 """Seconds of cloud time from a DaemonSet, or a node, to its pod's readiness there."""

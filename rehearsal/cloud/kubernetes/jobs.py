@@ -1,14 +1,10 @@
 """Jobs of any kind, seen as sets of equal pods."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.kubernetes.objects import Object, World
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 VERSIONS: Final[Mapping[str, tuple[str, str]]] = {
     "Job": ("batch/v1", "jobs"),

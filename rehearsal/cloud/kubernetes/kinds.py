@@ -1,17 +1,12 @@
 """Clusters, and the kinds that they serve: Kubernetes', GKE's, and those of definitions."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud.facts import gke_versions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import Request
 
 DEFINITION: Final = "CustomResourceDefinition"
 _DEFINED: Final = "kinds"
@@ -136,8 +131,7 @@ _CLAIMS: Final = {
     "ResourceClaimTemplate": "resourceclaimtemplates",
     "ResourceSlice": "resourceslices/",
 }
-_WITH_CLAIMS: Final = (1, 34)
-"""The first minor version of Kubernetes that serves them as v1."""
+_WITH_CLAIMS: Final = (1, 34)  # the first minor version of Kubernetes that serves them as v1
 _RAY: Final = {"RayCluster": "rayclusters", "RayJob": "rayjobs", "RayService": "rayservices"}
 
 

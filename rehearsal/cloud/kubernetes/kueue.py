@@ -15,24 +15,18 @@ As Kueue 0.18.3 reads it (its source of 2026-07-10): without the section `waitFo
 is waited for, and with it what is left out has the values below.
 """
 
-from __future__ import annotations
-
 import functools
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import yaml
 
 from rehearsal.cloud.kubernetes import checks, jobs, objects, queues, workloads
+from rehearsal.cloud.kubernetes.objects import Object, World
+from rehearsal.cloud.kubernetes.queues import Entry
 from rehearsal.cloud.wire import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rehearsal.cloud.kubernetes.objects import Object, World
-    from rehearsal.cloud.kubernetes.queues import Entry
-
 
 _EVICTED: Final = "AdmissionCheck"
 _UNREADY: Final = "PodsReadyTimeout"

@@ -6,23 +6,17 @@ GKE's device plugin marks a node whose GPU has failed, and its maintenance handl
 to be maintained. Neither fixes anything: somebody has to have the VM replaced.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from rehearsal.cloud.facts.node_health import FAILS_AFTER, FAILURES
+from rehearsal.cloud.facts.node_health import FAILS_AFTER, FAILURES, Failure
 from rehearsal.cloud.kubernetes import google, objects, pods, pools, quantities
+from rehearsal.cloud.kubernetes.objects import Object, World
 from rehearsal.cloud.kubernetes.pools import GPU, Pool
 from rehearsal.cloud.scenarios import STRUCK, VICTIMS
 from rehearsal.cloud.wire import rfc3339
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.facts.node_health import Failure
-    from rehearsal.cloud.kubernetes.objects import Object, World
-
 
 _JOIN_SECONDS: Final = 30.0
 """From a VM's start to its node's first readiness, in cloud time; drivers are installed by then."""
@@ -258,10 +252,7 @@ NO_INTERFACE: Final = "missing-interface"
 
 
 def strikes(world: World, scenario: str, pod: Object) -> bool:
-    """Whether a scenario is about a pod's node: the first by name of its pool that has such pods.
-
-    Once that node is gone, it is about another one of the pool.
-    """
+    """Whether a scenario is about a pod's node: the first one by name of its pool that is there."""
     if scenario not in world.request.scenarios:
         return False
     pool = pool_of(pod)

@@ -6,19 +6,14 @@ Fields that begin with "_" are kept and never shown.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud.kubernetes import kinds
-from rehearsal.cloud.wire import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.kubernetes.kinds import Cluster, Kind
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
-
+from rehearsal.cloud.kubernetes.kinds import Cluster, Kind
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import Request, rfc3339
 
 Object = dict[str, Any]
 

@@ -5,22 +5,17 @@ as the account that its Kubernetes account stands for, if that may. What the pro
 known as on VMs.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud import real_programs, secrets, vm_programs
 from rehearsal.cloud.kubernetes import shell
+from rehearsal.cloud.kubernetes.objects import Object, World
 from rehearsal.cloud.storage import buckets, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rehearsal.cloud.kubernetes.objects import Object, World
 
 _FOLDER: Final = "/run/aiinfra-job/folder"
 _RANK: Final = "batch.kubernetes.io/job-completion-index"

@@ -1,20 +1,14 @@
 """Pods: making them for what owns them, and what they are up to."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from rehearsal.cloud.kubernetes import checks, objects, pod_jobs, pools, provisioning, training
+from rehearsal.cloud.kubernetes.objects import Object, World
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.kubernetes.objects import Object, World
-
-FOREVER: Final = None
-"""How long a pod runs that ends with its owner."""
+FOREVER: Final = None  # how long a pod runs that ends with its owner
 
 _OVER: Final = frozenset({"Succeeded", "Failed"})
 
@@ -48,10 +42,7 @@ def make(  # noqa: PLR0913 - what a pod is made of
     labels: Mapping[str, str],
     seconds: float | None,
 ) -> None:
-    """Make a pod, which waits for a node.
-
-    `seconds`: how long it will run, in cloud time; `FOREVER`: as long as its owner is there.
-    """
+    """Make a pod that waits for a node and runs so many seconds of cloud time, or `FOREVER`."""
     kind = world.own("v1", "pods")
     given = template.get("metadata") or {}
     digest = hashlib.sha256(f"{owner['metadata']['uid']} {prefix} {world.version()}".encode())

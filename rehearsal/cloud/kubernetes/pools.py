@@ -1,20 +1,15 @@
 """The cluster's node pools as its controllers see them: which pods fit, how many nodes, more."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud.container import groups
 from rehearsal.cloud.facts import machines
 from rehearsal.cloud.kubernetes import quantities
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from rehearsal.cloud.kubernetes.objects import Object, World
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 POOL: Final = "cloud.google.com/gke-nodepool"
 ACCELERATOR: Final = "cloud.google.com/gke-accelerator"
@@ -267,9 +262,6 @@ def size_of(world: World, group: str) -> int:
 
 
 def resize(world: World, pool: Pool, group: str, count: int) -> Object | None:
-    """Give a pool another number of nodes, by one of its groups.
-
-    Returns what keeps them from coming, as a `google.rpc.Status`; None when nothing does.
-    """
+    """Give a pool another number of nodes by one group; the `google.rpc.Status` if none come."""
     rest = size(world, pool) - size_of(world, group)
     return groups.resize(world.request, world.store, group, max(0, count - rest))

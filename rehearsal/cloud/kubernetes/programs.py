@@ -8,20 +8,14 @@ Nothing is run. A program that asks nvidia-smi for errors of each GPU's memory h
 scenario has, writes what it found as JSON after a word of its own, and fails.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from rehearsal.cloud.kubernetes import all_gather, fabric, nodes, pod_jobs, pods, pools, training
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.kubernetes.objects import Object, World
-
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 _USUAL_SECONDS: Final = 60.0
 _ALL_GATHER_SECONDS: Final = 240.0
@@ -40,10 +34,7 @@ def seconds(spec: Mapping[str, Any]) -> float:
 
 
 def begin(world: World, pod: Object, node: Object) -> None:
-    """Let the containers of a pod find what is on their node, once they start.
-
-    What ends there ends soon.
-    """
+    """Let the containers of a pod find what is on their node once they start, and end soon."""
     verdict = fabric.judge(world, pod, node)
     pod["_nccl"] = dataclasses.asdict(verdict)
     if verdict.problem and pod["_seconds"] is not None:

@@ -15,19 +15,15 @@ from __future__ import annotations
 
 import enum
 import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud.kubernetes import checks, google, objects, pools, reasons
+from rehearsal.cloud.kubernetes.google import Answer
+from rehearsal.cloud.kubernetes.objects import Object, World
+from rehearsal.cloud.kubernetes.pools import Pool
 from rehearsal.cloud.kubernetes.reasons import Said
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from rehearsal.cloud.kubernetes.google import Answer
-    from rehearsal.cloud.kubernetes.objects import Object, World
-    from rehearsal.cloud.kubernetes.pools import Pool
-
 
 CLASS: Final = "queued-provisioning.gke.io"
 _PREFIX: Final = "for "
@@ -35,11 +31,9 @@ _LOOP: Final = "autoscaler"
 
 # Seconds of cloud time.
 _PERIOD: Final = 10.0
-_PATIENCE: Final = 120.0
-"""How long a request may be without a place, or its resize request lost."""
+_PATIENCE: Final = 120.0  # how long a request may be without a place, or its resize request lost
 _BOOKED: Final = 600.0
-_KEPT: Final = 3600.0
-"""How long a resize request stays after its request ended or got its nodes."""
+_KEPT: Final = 3600.0  # how long a resize request stays after its request ended or got its nodes
 _REMEMBERED: Final = 7 * 86_400.0
 _LONGEST_RUN: Final = 604_800
 

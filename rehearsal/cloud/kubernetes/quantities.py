@@ -1,12 +1,8 @@
 """Amounts of resources, as Kubernetes writes them."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 _UNITS: Final[Mapping[str, Decimal]] = {
     **{f"{unit}i": Decimal(1024**power) for power, unit in enumerate("KMGTPE", 1)},
@@ -16,11 +12,7 @@ _UNITS: Final[Mapping[str, Decimal]] = {
 
 
 def parse(text: object) -> Decimal:
-    """The number that a quantity ("100m", "4Gi", 8) stands for.
-
-    Raises:
-        ArithmeticError: It is none.
-    """
+    """The number that a quantity ("100m", "4Gi", 8) stands for; ArithmeticError if it is none."""
     words = str(text)
     for unit, factor in _UNITS.items():
         if words.endswith(unit):

@@ -1,22 +1,16 @@
 """Kueue's queues: what a job may take of which flavor."""
 
-from __future__ import annotations
-
 import copy
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud.kubernetes import jobs, objects, quantities
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from rehearsal.cloud.kubernetes.jobs import PodSet
-    from rehearsal.cloud.kubernetes.kinds import Kind
-    from rehearsal.cloud.kubernetes.objects import Object, World
-
+from rehearsal.cloud.kubernetes.jobs import PodSet
+from rehearsal.cloud.kubernetes.kinds import Kind
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 API: Final = "kueue.x-k8s.io/v1beta2"
 _TOPOLOGY: Final = frozenset(
@@ -25,8 +19,7 @@ _TOPOLOGY: Final = frozenset(
 """The annotations of pods whose nodes Kueue chooses by where they stand."""
 _STOPPED: Final = frozenset({"Hold", "HoldAndDrain"})
 
-Usage = dict[tuple[str, str], Decimal]
-"""What is taken of a queue, by flavor and resource."""
+Usage = dict[tuple[str, str], Decimal]  # what is taken of a queue, by flavor and resource
 
 
 @dataclass(frozen=True)
@@ -79,10 +72,7 @@ def config_of(world: World, check: Object) -> Object | None:
 
 
 def checks_of(queue: Object, workload: Object | None = None) -> list[str]:
-    """The names of the checks of a queue; of those for some flavors, what a workload has to pass.
-
-    `workload`: one that has its quota; None for all checks.
-    """
+    """The checks of a queue, or of its flavors that a workload with quota has; None: of all."""
     strategy = queue["spec"].get("admissionChecksStrategy") or {}
     rules = strategy.get("admissionChecks") or []
     if workload is None:
@@ -299,7 +289,6 @@ def _labels(flavor: Object | None) -> dict[str, Any]:
 
 
 def _lacking(flavor: Object, wanted: Mapping[str, Decimal], taken: Usage) -> Iterator[str]:
-    """What a flavor has not enough of."""
     name = flavor["name"]
     for entry in flavor["resources"]:
         resource, most = entry["name"], quantities.parse(entry["nominalQuota"])

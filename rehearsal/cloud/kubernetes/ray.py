@@ -3,19 +3,14 @@
 Source: KubeRay v1.6.2, ray-operator/controllers/ray/rayjob_controller.go.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from rehearsal.cloud.kubernetes import jobs, objects, pod_jobs, pods, programs
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.kubernetes.kinds import Kind
-    from rehearsal.cloud.kubernetes.objects import Object, World
+from rehearsal.cloud.kubernetes.kinds import Kind
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 _API: Final = "ray.io/v1"
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where systems have it
@@ -264,10 +259,7 @@ def _submit(world: World, of_clusters: Kind, job: Object, cluster: Object) -> No
 
 
 def _run(world: World, job: Object, submitter: Object, head: Object) -> None:
-    """Let the head begin a program that is known, as soon as it is submitted.
-
-    What submits it follows its log to its end, and fails with it.
-    """
+    """Let the head begin a known program once it is submitted; the submitter ends as it does."""
     kind = world.own("v1", "pods")
     running = [it for it in pods.of(world, submitter) if it["status"]["phase"] == "Running"]
     if not running or "_head" in job:

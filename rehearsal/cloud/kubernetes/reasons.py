@@ -4,13 +4,9 @@ Reasons and messages are those of its published source (2026-08-21): what a pers
 cluster is compared by them.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from typing import Final
 
 
 @dataclass(frozen=True)
@@ -129,10 +125,7 @@ WITHOUT_BACKOFF: Final = frozenset({"INVALID_ARGUMENT", "UNSUPPORTED_OPERATION"}
 
 
 def refused(error: Error, group: str, zone: str) -> Said:
-    """A resize request that Compute Engine does not take.
-
-    `group`: the group's name, which the autoscaler calls a node pool here.
-    """
+    """A resize request of a group (to the autoscaler, a node pool) that is not taken."""
     if error.code in _REFUSED_PLAINLY:
         return Said(_REFUSED_PLAINLY[error.code], error.message)
     if error.code == "QUEUING_INFEASIBLE_NO_CAPACITY":

@@ -15,11 +15,10 @@ What GKE's autoscaler says of pods that it ignores: they consume a ProvisioningR
 Such pods are ignored also where another pool would take them (published source, 2026-08-21).
 """
 
-from __future__ import annotations
-
 import hashlib
 import uuid
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from rehearsal.cloud.kubernetes import (
     checks,
@@ -31,16 +30,10 @@ from rehearsal.cloud.kubernetes import (
     provisioning,
     training,
 )
+from rehearsal.cloud.kubernetes.objects import Object, World
+from rehearsal.cloud.kubernetes.pools import Pool
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.kubernetes.objects import Object, World
-    from rehearsal.cloud.kubernetes.pools import Pool
-
-
-_PATIENCE: Final = 900.0
-"""Seconds of cloud time that a resize request of flex start may wait."""
+_PATIENCE: Final = 900.0  # seconds of cloud time that a resize request of flex start may wait
 _LOST: Final = 120.0
 _MOST_A_LOOP: Final = 50
 _ONE: Final = "one VM, "
@@ -66,7 +59,6 @@ def grow(world: World) -> None:
 
 
 def _busy(every: list[Object], pool: Pool, world: World) -> int:
-    """How many nodes of a pool run pods."""
     own = {
         it["metadata"]["name"]
         for it in (world.each(world.own("v1", "nodes")))
@@ -148,8 +140,7 @@ def _note(world: World, group: str, waiting: list[Object], message: str) -> None
         )
 
 
-_IDLE: Final = 600.0
-"""Seconds of cloud time without a pod after which a node goes (rule Q12)."""
+_IDLE: Final = 600.0  # seconds of cloud time without a pod after which a node goes (rule Q12)
 _AFTER_ADD: Final = 600.0
 """Seconds of cloud time after any new node in which none goes (the autoscaler's default)."""
 

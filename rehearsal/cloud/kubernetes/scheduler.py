@@ -1,9 +1,8 @@
 """Pods and nodes: which pod runs where, and until when."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rehearsal.cloud import scenarios
 from rehearsal.cloud.facts import fabrics, machines
@@ -19,21 +18,15 @@ from rehearsal.cloud.kubernetes import (
     shell,
     training,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.kubernetes.fabric import Daemon
-    from rehearsal.cloud.kubernetes.installed import Installed
-    from rehearsal.cloud.kubernetes.kinds import Kind
-    from rehearsal.cloud.kubernetes.objects import Object, World
-
+from rehearsal.cloud.kubernetes.fabric import Daemon
+from rehearsal.cloud.kubernetes.installed import Installed
+from rehearsal.cloud.kubernetes.kinds import Kind
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 _MACHINE: Final = "node.kubernetes.io/instance-type"
 _SILENCE: Final = 300.0
 """Seconds of cloud time that pods tolerate a node that is not ready (Kubernetes' default)."""
-_LAST_WORDS: Final = 2048
-"""Characters of a log that the kubelet takes for a container's last words."""
+_LAST_WORDS: Final = 2048  # characters of a log that the kubelet takes for a container's last words
 _QUARANTINE: Final = 40.0
 """Seconds of cloud time for which a node has to be gone before its pods are deleted."""
 _REPELLING: Final = frozenset({"NoSchedule", "NoExecute"})
@@ -247,8 +240,6 @@ def _suits(pod: Object, node: Object) -> bool:
 
 @dataclass(frozen=True)
 class _Waiting:
-    """What a pod that is on a node waits for."""
-
     container: str  # the init container that it waits for; "" for its sandbox
     reason: str
     message: str
@@ -273,7 +264,6 @@ def _missing(world: World, pod: Object, node: Object) -> _Waiting | None:
 
 
 def _tell_waiting(world: World, pod: Object, waiting: _Waiting) -> None:
-    """Write into a pod what it waits for."""
     names = [it["name"] for it in pod["spec"].get("initContainers") or []]
     at = names.index(waiting.container) if waiting.container else 0
     message = f"containers with incomplete status: [{' '.join(names[at:])}]"

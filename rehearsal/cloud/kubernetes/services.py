@@ -5,17 +5,13 @@ rule and two firewall rules; internal ones here have a forwarding rule and a fir
 and descriptions are those of the cloud provider of Kubernetes for Google Cloud.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rehearsal.cloud.facts import places
 from rehearsal.cloud.kubernetes import google
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.kubernetes.objects import Object, World
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 _FINALIZER: Final = "service.kubernetes.io/load-balancer-cleanup"
 _TYPE: Final = "networking.gke.io/load-balancer-type"
@@ -49,7 +45,6 @@ def _wants(service: Object) -> bool:
 
 
 def _balancer(service: Object) -> str:
-    """What the load balancer of a Service is called."""
     return f"a{service['metadata']['uid'].replace('-', '')}"[:32]
 
 
@@ -84,7 +79,6 @@ def _node_check(world: World) -> str:
 
 
 def _rule(world: World, service: Object, name: str, ports: list[str]) -> Object:
-    """A firewall rule for the nodes of the cluster."""
     record = world.cluster.record
     return {
         "name": name,

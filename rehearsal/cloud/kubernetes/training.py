@@ -11,19 +11,13 @@ Sources: gcs-fuse-csi-driver 5fcdc04, cmd/webhook/main.go:51-56 (5 GiB where the
 its versions in GKE: files are staged whole before 1.33.2-gke.4655000, and streamed since.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from rehearsal.cloud.facts.gke_versions import numbers
 from rehearsal.cloud.kubernetes import quantities
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.cloud.kubernetes.objects import Object, World
-
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 _KEPT: Final = "checkpoints"
 _FOLDER: Final = "--checkpoints"
@@ -108,7 +102,6 @@ def log(pod: Object) -> str:
 
 
 def _reached(world: World, pod: Object) -> int:
-    """The step at which a training that runs is."""
     rate = world.request.rate
     seconds = (world.now - pod["_began_at"]) / rate if rate else 0.0
     return min(_number(pod, _STEPS), int(pod["_began"]) + int(seconds * _STEPS_PER_SECOND))

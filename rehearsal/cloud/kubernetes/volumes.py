@@ -6,16 +6,12 @@ an instance are those of kubernetes-sigs/gcp-filestore-csi-driver (pkg/csi_drive
 which name no cluster.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rehearsal.cloud.kubernetes import google, pods, quantities
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.kubernetes.kinds import Kind
-    from rehearsal.cloud.kubernetes.objects import Object, World
+from rehearsal.cloud.kubernetes.kinds import Kind
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 IN_USE: Final = "kubernetes.io/pvc-protection"
 """The finalizer of claims: one that a pod uses stays until the pod is gone."""
@@ -23,8 +19,7 @@ IN_USE: Final = "kubernetes.io/pvc-protection"
 _DISKS: Final = "pd.csi.storage.gke.io"
 _SHARES: Final = "filestore.csi.storage.gke.io"
 _SHARE: Final = "vol1"
-_LEAST_SHARE: Final = 1024
-"""GiB, in the tier that is the driver's default."""
+_LEAST_SHARE: Final = 1024  # GiB, in the tier that is the driver's default
 _MADE_BY: Final = "pv.kubernetes.io/provisioned-by"
 _CREATED_FOR: Final = "kubernetes.io/created-for"
 
@@ -51,7 +46,6 @@ def look(world: World) -> None:
 
 
 def _users(world: World, claim: Object) -> list[Object]:
-    """The pods that have a claim's volume and have not ended."""
     name, namespace = claim["metadata"]["name"], claim["metadata"]["namespace"]
     return [
         pod
@@ -151,7 +145,6 @@ def _share(world: World, claim: Object, made_by: Object, name: str) -> str | Non
 
 
 def _path(world: World, handle: str) -> str:
-    """What a volume's handle stands for."""
     if not handle.startswith("modeInstance/"):
         return handle
     _, location, name, _ = handle.split("/")

@@ -1,18 +1,13 @@
 """Kueue's Workloads: one for each job in a queue, and how the job is started and stopped."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from rehearsal.cloud.kubernetes import admission, jobs, objects, queues
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rehearsal.cloud.kubernetes.kinds import Kind
-    from rehearsal.cloud.kubernetes.objects import Object, World
+from rehearsal.cloud.kubernetes.kinds import Kind
+from rehearsal.cloud.kubernetes.objects import Object, World
 
 _PASSED_ON: Final = "provreq.kueue.x-k8s.io/"
 _PRIORITY: Final = "kueue.x-k8s.io/priority-class"

@@ -7,25 +7,18 @@ and not run. Of conditions, those on the beginning of an object's name and of a 
 judged, alone or joined by "or"; no other one holds.
 """
 
-from __future__ import annotations
-
 import base64
 import ipaddress
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from rehearsal.cloud import keys, org_policies, policies, projects
 from rehearsal.cloud.facts import places
 from rehearsal.cloud.metadata import HOST
-from rehearsal.cloud.wire import GoogleError, rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.projects import Project
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
-
+from rehearsal.cloud.projects import Project
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Request, rfc3339
 
 Bucket = dict[str, Any]
 
@@ -204,7 +197,6 @@ def _location_type(location: str) -> str:
 
 
 def _keep(request: Request, store: Store, bucket: Bucket, *, metageneration: int) -> Bucket:
-    """Keep a bucket's new state."""
     _complete_access(bucket, request.now)
     bucket["metageneration"] = str(metageneration)
     bucket["etag"] = base64.b64encode(b"\x08" + policies.varint(metageneration)).decode()
@@ -254,10 +246,7 @@ _PREFIX = re.compile(
 
 
 def may_write(store: Store, bucket: str, member: str, name: str) -> bool:
-    """Whether a member may make, read, change and delete an object.
-
-    `member`: such as "serviceAccount:x@y".
-    """
+    """Whether a member ("serviceAccount:x@y") may make, read, change and delete an object."""
     return _may(store, bucket, member, f"projects/_/buckets/{bucket}/objects/{name}", None)
 
 
@@ -293,10 +282,7 @@ def _may(  # noqa: PLR0913, PLR0917 - who, what, where
 
 
 def holds(expression: str, resource: str, prefix: str | None) -> bool:
-    """Whether a condition holds.
-
-    `prefix`: the list's prefix; None for what is no list.
-    """
+    """Whether a condition holds; `prefix` is that of a list."""
     return any(_term(term.strip(), resource, prefix) for term in expression.split("||"))
 
 

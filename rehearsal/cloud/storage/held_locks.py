@@ -6,22 +6,16 @@ a whole: then with the next one), stays away for good once somebody deletes it, 
 while the scenario is off.
 """
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from rehearsal.cloud.storage import buckets, objects
-from rehearsal.cloud.wire import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Reply, Request, Service
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import Reply, Request, Service, rfc3339
 
 _COLLECTION = "scenarios/locks"
 _HOLDER = "ann@laptop"
@@ -98,7 +92,6 @@ def _hold(request: Request, store: Store, key: _Key) -> bool:
 
 
 def _information(request: Request, key: _Key) -> dict[str, str]:
-    """What Terraform writes into a lock."""
     return {
         "ID": "5d2f1c9e-7a44-4b0e-9c55-3f1f7f0a8e21",
         "Operation": "OperationTypeApply",

@@ -5,29 +5,22 @@ and takes what the description does not have ("versions=True" of Google's Python
 the end of "anywhereCaches/" of provider 7.45.0).
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from rehearsal.cloud import paging, policies, projects
 from rehearsal.cloud.routes import Routes
 from rehearsal.cloud.storage import buckets, objects
 from rehearsal.cloud.storage.buckets import ConditionNotMet, NotModified
 from rehearsal.cloud.storage.upload import of_json_api
-from rehearsal.cloud.wire import GoogleError, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request
 
 _PAGE = 1000
 _NOT_LISTED_BY = ("endOffset", "filter", "includeTrailingDelimiter", "softDeleted")
 """Parameters of a list of objects that nothing here sends."""
-_CONDITIONAL = 3
-"""The version of policies that may have conditions."""
+_CONDITIONAL = 3  # the version of policies that may have conditions
 
 
 def _insert_bucket(request: Request, store: Store) -> Reply:

@@ -1,24 +1,17 @@
 """Objects and their generations."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 from urllib.parse import quote
 
 import google_crc32c
 
 from rehearsal.cloud import policies
 from rehearsal.cloud.storage import buckets
-from rehearsal.cloud.wire import GoogleError, moment, rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
-
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Request, moment, rfc3339
 
 Object = dict[str, Any]
 
@@ -35,10 +28,7 @@ _LONGEST_NAME = 1024  # bytes of UTF-8
 def create(
     request: Request, store: Store, bucket: str, metadata: Mapping[str, Any], content: bytes
 ) -> Object:
-    """Make a new live generation of an object.
-
-    `metadata`: its name, and what the caller says of it.
-    """
+    """Make a new live generation of an object with its name and what the caller says of it."""
     owner = buckets.find(store, bucket, "storage.objects.create")
     if owner.get("defaultEventBasedHold"):
         raise GoogleError(501, "Held objects are not part of the simulated cloud.", status=None)

@@ -1,7 +1,5 @@
 """Cloud Storage as it is served: with what VMs write there, and locks that are held."""
 
-from __future__ import annotations
-
 from rehearsal.cloud import vm_agents, vm_queue
 from rehearsal.cloud.storage import held_locks
 from rehearsal.cloud.storage.json_api import json_api as _json_api

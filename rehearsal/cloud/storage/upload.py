@@ -1,23 +1,18 @@
 """Uploads to Cloud Storage: in one piece, with metadata, or in chunks that can be resumed."""
 
-from __future__ import annotations
-
 import json
 import re
 from email.message import Message
 from email.utils import formatdate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote, urlencode
 from xml.sax.saxutils import escape
 
 from rehearsal.cloud.routes import Routes
 from rehearsal.cloud.storage import buckets, objects
 from rehearsal.cloud.storage.buckets import NotModified
+from rehearsal.cloud.store import Store
 from rehearsal.cloud.wire import GoogleError, Reply, Request
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.store import Store
-
 
 _COLLECTION = "storage/uploads"
 _GRAIN = 256 * 1024  # bytes of which every chunk but the last is a multiple
@@ -25,7 +20,6 @@ _RANGE = re.compile(r"bytes (?:\*|(?P<first>\d+)-(?P<last>\d+))/(?P<total>\*|\d+
 
 
 def _insert(request: Request, store: Store, bucket: str) -> Reply:
-    """Take an upload, or the beginning of one."""
     match request.query.get("uploadType"):
         case "media":
             return _simple(request, store, bucket)

@@ -4,10 +4,9 @@ Adding one is its schema (`trim.py`), a table of where the API differs from it (
 line here.
 """
 
-from __future__ import annotations
+from collections.abc import Mapping
 
-from typing import TYPE_CHECKING
-
+from rehearsal.provider.resource import DataSource, Resource
 from rehearsal.provider.resources import (
     cluster,
     dashboard,
@@ -21,11 +20,6 @@ from rehearsal.provider.resources import (
     template,
     vpc,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.provider.resource import DataSource, Resource
 
 RESOURCES: Mapping[str, Resource] = {
     "google_compute_firewall": vpc.FIREWALL,

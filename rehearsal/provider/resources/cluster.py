@@ -1,15 +1,15 @@
 """google_container_cluster: a control plane, with its first nodes."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, OperationError, ProviderError
-from rehearsal.provider.resource import UNKNOWN, PartialError, known
+from rehearsal.provider.resource import UNKNOWN, PartialError, State, known
 from rehearsal.provider.resources import gke, labels, links, pool
-from rehearsal.provider.resources.gke import TRUTH, Gke, filled
+from rehearsal.provider.resources.gke import TRUTH, Gke, Request, filled
 from rehearsal.provider.resources.rest import present
 from rehearsal.provider.resources.shapes import (
     ALWAYS,
@@ -25,13 +25,6 @@ from rehearsal.provider.resources.shapes import (
     camel,
     in_set_order,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
-    from rehearsal.provider.resources.gke import Request
 
 _DELETE_PATIENCE: Final = 30.0
 """For how long a deletion that Google refuses is tried again, in seconds of cloud time."""
@@ -263,7 +256,6 @@ CHANGES: Final = (*_EARLIER, *_LATER)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """A version for comparison."""
     return tuple(map(int, re.findall(r"\d+", version)))
 
 
@@ -328,7 +320,6 @@ class _Cluster(Gke):
         return made
 
     def _remove_default_pool(self, where: Scope) -> None:
-        """Delete the pool that a new cluster has."""
         try:
             path = f"{self.path(where)}/nodePools/{_DEFAULT_POOL}"
             answer = self.ask(where.api, "DELETE", path)
@@ -456,7 +447,6 @@ class _Cluster(Gke):
 
 
 def _new(where: Scope) -> dict[str, Any]:
-    """The JSON object of a new cluster."""
     plan, place = where.state, where.location
     body = {
         "binaryAuthorization": {"enabled": False},

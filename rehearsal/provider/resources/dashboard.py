@@ -1,20 +1,14 @@
 """google_monitoring_dashboard: one JSON document, which Google completes."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, ProviderError
-from rehearsal.provider.resource import UNKNOWN
+from rehearsal.provider.resource import UNKNOWN, State
 from rehearsal.provider.resources.rest import Rest, parse_import, present, scope
 from rehearsal.provider.resources.shapes import Scope, Shape
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
 
 
 def _same_dashboard(prior: Any, wanted: Any, _: State) -> bool:
@@ -55,9 +49,6 @@ class _Dashboard(Rest):
 
     def no_delete(self, where: Scope) -> str:
         return f"Error when reading or editing {self.title(where)}"
-
-    def wait(self, where: Scope, answer: dict[str, Any], action: str, activity: str = "") -> None:
-        """Nothing is left to wait for."""
 
     def customize(self, api: Api, prior: State | None, plan: State) -> State:
         """The document in the one form that the state has."""

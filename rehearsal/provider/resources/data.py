@@ -1,20 +1,14 @@
 """Data sources that are no objects of a collection."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, ProviderError
+from rehearsal.provider.resource import State
 from rehearsal.provider.resources import links
-
-if TYPE_CHECKING:
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
 
 
 class _Project:
-    """A project, with its number and its billing account."""
-
     def read(self, api: Api, config: State) -> State:
         project = config.get("project_id") or api.project
         try:

@@ -1,19 +1,13 @@
 """google_filestore_instance: an NFS share on a network."""
 
-from __future__ import annotations
+from collections.abc import Mapping
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, ProviderError
-from rehearsal.provider.resource import UNKNOWN
+from rehearsal.provider.resource import UNKNOWN, State
 from rehearsal.provider.resources.rest import Rest, present, scope
 from rehearsal.provider.resources.shapes import KEPT, MANY, SKIP, VIRTUAL, Rule, Scope, Shape
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
 
 
 def _reserved(_: Any, where: Scope) -> str:

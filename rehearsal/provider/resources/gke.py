@@ -1,32 +1,24 @@
 """What clusters and pools of Kubernetes Engine have in common: requests, waiting, shared lists."""
 
-from __future__ import annotations
-
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import Cancelled, GoogleApiError, OperationError, ProviderError
-from rehearsal.provider.resource import UNKNOWN
+from rehearsal.provider.resource import UNKNOWN, State
 from rehearsal.provider.resources import links, operations
 from rehearsal.provider.resources.rest import NOT_FOUND, Rest, place
 from rehearsal.provider.resources.shapes import Rule, Scope, is_zero
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
-
-Request = tuple[str, str, dict[str, Any] | None]
-"""Method, path, body."""
+Request = tuple[str, str, dict[str, Any] | None]  # method, path, body
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 10.0
 _RESTING: Final = {"RUNNING": True, "DEGRADED": False, "ERROR": False, "RUNNING_WITH_ERROR": False}
 """The states in which nothing works on an object, and whether they are good."""
-_FRESH: Final = 30.0
-"""For how many seconds of ours a list counts, as in the real provider."""
+_FRESH: Final = 30.0  # for how many seconds of ours a list counts, as in the real provider
 
 _WORDS: Final = {"TRUE": True, "FALSE": False}
 TRUTH: Final = Rule(
@@ -45,11 +37,7 @@ class Gke(Rest):
     """A type of Kubernetes Engine's; its label in operations is "GKE cluster" or "GKE NodePool"."""
 
     def there(self, api: Api, path: str) -> bool:
-        """Whether there is an object at a path.
-
-        Raises:
-            GoogleApiError: Google refused.
-        """
+        """Whether there is an object at a path."""
         try:
             self.ask(api, "GET", path)
         except GoogleApiError as error:
@@ -70,11 +58,7 @@ class Gke(Rest):
         return super().look(where, path)
 
     def wait(self, where: Scope, answer: dict[str, Any], action: str, activity: str = "") -> None:
-        """Wait for an operation.
-
-        Raises:
-            OperationError: It ended with an error.
-        """
+        """Wait for an operation; OperationError if it ended with one."""
         activity = activity or f"{action.removesuffix('e')}ing {self.label}"
         at = place("projects/{project}/locations/{location}/operations", where)
 
@@ -103,13 +87,7 @@ class Gke(Rest):
     def send_until(
         self, api: Api, request: Request, limit: float, again: Callable[[GoogleApiError], bool]
     ) -> dict[str, Any]:
-        """A request that begins an operation, sent again after some refusals.
-
-        `limit`: for how long, in seconds of cloud time.
-
-        Raises:
-            GoogleApiError: Google refused to the end, or for another reason.
-        """
+        """A request that begins an operation, sent again so many seconds after some refusals."""
         for wait in _waits(limit):
             try:
                 return self.ask(api, *request)
@@ -119,11 +97,7 @@ class Gke(Rest):
         return self.ask(api, *request)
 
     def await_rest(self, api: Api, path: str, limit: float) -> str:
-        """Wait until nothing works on an object any more; its state then.
-
-        Raises:
-            GoogleApiError: Google refused, or there is no such object.
-        """
+        """Wait until nothing works on an object any more; its state then."""
         state = ""
         for wait in _waits(limit):
             state = str(self.ask(api, "GET", path).get("status"))
@@ -175,20 +149,12 @@ class _Lists:
         self._kept: dict[str, tuple[float, Any]] = {}
 
     def pool(self, path: str) -> dict[str, Any] | None:
-        """A pool by its path; None when there is none.
-
-        Raises:
-            GoogleApiError: Google refused.
-        """
+        """A pool by its path; None when there is none."""
         found: dict[str, Any] | None = self._found(path, self._read_pools)
         return found
 
     def size(self, url: str) -> int | None:
-        """How many nodes a group of the given link is to have; None when there is no such group.
-
-        Raises:
-            GoogleApiError: Google refused.
-        """
+        """How many nodes a group of the given link is to have; None when there is no such group."""
         found: int | None = self._found(links.relative(url), self._read_groups)
         return found
 

@@ -1,12 +1,12 @@
 """Managed groups of VMs, and the resize requests that ask for VMs in them once."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from rehearsal.provider import durations
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, OperationError, ProviderError
-from rehearsal.provider.resource import PartialError, known
+from rehearsal.provider.resource import PartialError, State, known
 from rehearsal.provider.resources import links, operations
 from rehearsal.provider.resources.rest import NOT_FOUND, Rest, present, scope
 from rehearsal.provider.resources.shapes import (
@@ -21,12 +21,6 @@ from rehearsal.provider.resources.shapes import (
     is_zero,
 )
 from rehearsal.provider.resources.template import unique_link
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
 
 _GROUPS = "projects/{project}/zones/{zone}/instanceGroupManagers"
 _DELETE_TRIES = 20
@@ -44,8 +38,6 @@ _STATEFUL = ("stateful_disk", "stateful_external_ip", "stateful_internal_ip")
 
 
 class _Group(Rest):
-    """A managed group of VMs in one zone."""
-
     def title(self, where: Scope) -> str:
         return f'Instance Group Manager "{where.state["name"]}"'
 

@@ -1,20 +1,15 @@
 """Service accounts, and members of policies: of projects, of accounts, of buckets."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, ProviderError
+from rehearsal.provider.resource import State
 from rehearsal.provider.resources import links
 from rehearsal.provider.resources.rest import NOT_FOUND, Rest, place, present, scope
 from rehearsal.provider.resources.shapes import VIRTUAL, Scope, Shape, is_zero
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
 
 _TEXTS = ("description", "display_name")
 # IAM is slow to know a new account, so the provider looks at it three times, and then rests.
@@ -23,8 +18,6 @@ _AFTER_CREATE, _AFTER_UPDATE = 10.0, 5.0
 
 
 class _Account(Rest):
-    """An account for machines."""
-
     @property
     def template(self) -> str:
         return f"{self.collection}/{{email}}"
@@ -44,9 +37,6 @@ class _Account(Rest):
 
     def no_delete(self, where: Scope) -> str:
         return f"Error when reading or editing {self.title(where)}"
-
-    def wait(self, where: Scope, answer: dict[str, Any], action: str, activity: str = "") -> None:
-        """Nothing is left to wait for."""
 
     def customize(self, api: Api, prior: State | None, plan: State) -> State:
         """The address follows from the account's id, so it is known before the apply."""
@@ -244,11 +234,7 @@ class Member:
         )
 
     def _bring(self, api: Api, state: State, wanted: _Change) -> None:
-        """Bring a change into a policy, together with others if they are gathered.
-
-        Raises:
-            Cancelled: Terraform was interrupted.
-        """
+        """Bring a change into a policy, together with others if they are gathered."""
         name = self.canonical(state[self.parent])
         lock = self.lock.format(name)
 
@@ -333,7 +319,6 @@ def _find(policy: Policy, role: str, condition: Condition) -> list[tuple[str, Co
 
 
 def _has(policy: Policy, changes: Iterable[_Change]) -> bool:
-    """Whether the policy is as the changes want it."""
     return all(
         any(it.member == member for member, _ in _find(policy, it.role, it.condition))
         is not it.remove

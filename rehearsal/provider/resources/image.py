@@ -1,17 +1,12 @@
 """Images: the data source google_compute_image, and what a short image name means."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, ProviderError
+from rehearsal.provider.resource import State
 from rehearsal.provider.resources.rest import NOT_FOUND, scope
 from rehearsal.provider.resources.shapes import Rule, Shape
-
-if TYPE_CHECKING:
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
 
 _LINK = re.compile(
     r"https://www\.googleapis\.com/compute/[a-z0-9]+/(projects/[^/]+/global/images/.+)"

@@ -4,21 +4,14 @@
 its mark, `effective_labels` all that the object carries, whoever put them there.
 """
 
-from __future__ import annotations
+from collections.abc import Mapping
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-from rehearsal.provider.resource import UNKNOWN
+from rehearsal.provider.api import Api
+from rehearsal.provider.resource import UNKNOWN, State
 from rehearsal.provider.values import is_known
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
-
-MARK = "goog-terraform-provisioned"
-"""The label by which Google counts what Terraform made."""
+MARK = "goog-terraform-provisioned"  # the label by which Google counts what Terraform made
 
 
 def plan(api: Api, prior: State | None, planned: State) -> State:

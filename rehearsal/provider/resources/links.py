@@ -4,14 +4,11 @@ A full link ("https://www.googleapis.com/compute/v1/projects/p/global/networks/n
 ("projects/p/global/networks/n"), shorter ones ("regions/r/subnetworks/s"), the bare name.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from rehearsal.provider.resource import State
+from rehearsal.provider.resource import State
 
 _API_VERSION = re.compile(r"/compute/[a-zA-Z0-9]+/projects/")
 
@@ -33,10 +30,7 @@ def relative(link: str) -> str:
 
 
 def at(kind: str, link: str, *, project: str, region: str = "", zone: str = "") -> str:
-    """The relative link of an object that is named in any way.
-
-    `region`: the region of such a name; "" with no zone for global objects.
-    """
+    """The relative link of an object named in any way, in a zone, a region, or (both "") global."""
     if not link:
         return ""
     if re.search(r"projects/[^/]+/", link):

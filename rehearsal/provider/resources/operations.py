@@ -4,19 +4,14 @@ An answer that is done already is not asked after. Else the operation is read at
 after each poll interval; the API's own `wait` is never used.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from rehearsal.provider import durations, schema
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import Cancelled, GoogleApiError, OperationError, ProviderError
+from rehearsal.provider.resource import State
 from rehearsal.provider.resources import links
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
 
 _NOT_FOUND = 404
 
@@ -30,11 +25,7 @@ def timeout(state: State, action: str, of: str) -> float:
 def compute(
     api: Api, operation: dict[str, Any], project: str, activity: str, limit: float
 ) -> dict[str, Any]:
-    """Wait for an operation of Compute Engine.
-
-    Raises:
-        OperationError: It ended with errors.
-    """
+    """Wait for an operation of Compute Engine; OperationError if it ended with errors."""
 
     def look() -> dict[str, Any]:
         return api.plain("compute", "GET", f"projects/{project}/{_path(operation)}")

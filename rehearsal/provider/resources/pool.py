@@ -1,15 +1,15 @@
 """google_container_node_pool: some nodes of a cluster that are alike."""
 
-from __future__ import annotations
-
 import dataclasses
 import uuid
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, OperationError, ProviderError
-from rehearsal.provider.resource import UNKNOWN, PartialError, known
+from rehearsal.provider.resource import UNKNOWN, PartialError, State, known
 from rehearsal.provider.resources import gke, links
-from rehearsal.provider.resources.gke import TRUTH, Gke, filled, is_busy
+from rehearsal.provider.resources.gke import TRUTH, Gke, Request, filled, is_busy
 from rehearsal.provider.resources.rest import NOT_FOUND, place, present, scope
 from rehearsal.provider.resources.shapes import (
     ALWAYS,
@@ -25,13 +25,6 @@ from rehearsal.provider.resources.shapes import (
     block,
     camel,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
-    from rehearsal.provider.resources.gke import Request
 
 _NODES: Final[Mapping[str, Rule]] = {
     "boot_disk.provisioned_iops": INT64,
@@ -92,8 +85,7 @@ _OWN: Final[Mapping[str, tuple[str, bool]]] = {
     "upgrade_settings": ("upgradeSettings", False),
     "network_config": ("nodeNetworkConfig", True),
 }
-_ADDED: Final = "goog-gke"
-"""How labels begin that Kubernetes Engine adds to machines."""
+_ADDED: Final = "goog-gke"  # how labels begin that Kubernetes Engine adds to machines
 
 
 def with_variant(nodes: dict[str, Any]) -> dict[str, Any]:
@@ -115,10 +107,7 @@ def read_nodes(state: State, before: State) -> State:
 def read_pool(
     shape: Shape, pool: Mapping[str, Any], where: Scope, before: State, sizes: Sequence[int]
 ) -> State:
-    """The attributes of a pool, as a resource of its own and as part of a cluster.
-
-    `sizes`: how many nodes its groups are to have, of those that are there.
-    """
+    """The attributes of a pool, alone or in a cluster, with the wanted sizes of its groups."""
     limits, urls = pool.get("autoscaling") or {}, pool.get("instanceGroupUrls") or []
     document = {"management": {}, **pool, "autoscaling": limits if limits.get("enabled") else None}
     count = sum(sizes) // len(sizes) if sizes else 0

@@ -1,24 +1,19 @@
 """A type that one collection of an API makes, reads, changes and deletes."""
 
-from __future__ import annotations
-
 import contextlib
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rehearsal.provider.api import Api, Query
 from rehearsal.provider.failures import GoogleApiError, OperationError, ProviderError
-from rehearsal.provider.resource import UNKNOWN
+from rehearsal.provider.resource import UNKNOWN, State
 from rehearsal.provider.resources import labels, links, operations
 from rehearsal.provider.resources.shapes import Scope, Shape, kept
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
-
 NOT_FOUND = 404
+_AT_ONCE = frozenset({"iam", "monitoring", "storage"})  # services without operations
 _DOING = {"create": "Creating", "update": "Updating", "delete": "Deleting"}
 
 
@@ -98,24 +93,16 @@ class Rest:
         return where.api.locked(name) if name else contextlib.nullcontext()
 
     def ask(
-        self,
-        api: Api,
-        method: str,
-        path: str,
-        body: Any = None,
-        *,
-        query: Mapping[str, str] | None = None,
+        self, api: Api, method: str, path: str, body: Any = None, *, query: Query = None
     ) -> dict[str, Any]:
-        """A request to the type's service.
-
-        Raises:
-            GoogleApiError: Google refused.
-        """
+        """A request to the type's service."""
         send = api.client if self.by_client else api.plain
         return send(self.service, method, path, body, query=query)
 
     def wait(self, where: Scope, answer: dict[str, Any], action: str, activity: str = "") -> None:
-        """Wait for the operation of a create, update or delete."""
+        """Wait for the operation of a create, update or delete, if the service has any."""
+        if self.service in _AT_ONCE:
+            return
         limit = operations.timeout(where.state, action, self.shape.of)
         activity = activity or f"{_DOING[action]} {self.label}"
         if self.service == "compute":
@@ -215,11 +202,7 @@ class Rest:
         return f'Error updating {self.label} "{self.id(where)}"'
 
     def delete(self, api: Api, state: State) -> None:
-        """Delete the object.
-
-        Raises:
-            OperationError: The operation failed.
-        """
+        """Delete the object."""
         if is_deletable(state, self.noun):
             where = self.scope(api, state)
             with self._held(where):

@@ -11,24 +11,19 @@ from __future__ import annotations
 import enum
 import functools
 import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rehearsal.provider import schema
-from rehearsal.provider.resource import UNKNOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
+from rehearsal.provider.api import Api
+from rehearsal.provider.resource import UNKNOWN, State
 
 
 class Send(enum.Enum):
     """When a field is part of a request."""
 
-    FILLED = enum.auto()
-    """When it is not empty."""
+    FILLED = enum.auto()  # when it is not empty
     GIVEN = enum.auto()
     """Also when it is empty: in a create if it is configured, in an update always. What has no
     order, or is one block, counts as configured even when it is not there."""
@@ -40,16 +35,11 @@ class Form(enum.Enum):
     """How a value looks in JSON, where the schema does not tell."""
 
     PLAIN = enum.auto()
-    INT64 = enum.auto()
-    """A number that is a string."""
-    ONE = enum.auto()
-    """An object, though the schema lets the list of blocks be longer."""
-    MANY = enum.auto()
-    """A list, though the schema has one block at most."""
-    SKIP = enum.auto()
-    """Not by these tables."""
-    KEPT = enum.auto()
-    """Sent, but not answered: it stays as the state has it."""
+    INT64 = enum.auto()  # a number that is a string
+    ONE = enum.auto()  # an object, though the schema lets the list of blocks be longer
+    MANY = enum.auto()  # a list, though the schema has one block at most
+    SKIP = enum.auto()  # not by these tables
+    KEPT = enum.auto()  # sent, but not answered: it stays as the state has it
 
 
 @dataclass(frozen=True)
@@ -88,8 +78,7 @@ class Rule:
 
 SKIP = Rule(form=Form.SKIP)
 KEPT = Rule(form=Form.KEPT)
-VIRTUAL = Rule(form=Form.KEPT, send=Send.NEVER)
-"""What Google doesn't know."""
+VIRTUAL = Rule(form=Form.KEPT, send=Send.NEVER)  # what Google doesn't know
 INT64 = Rule(form=Form.INT64)
 ONE = Rule(form=Form.ONE)
 MANY = Rule(form=Form.MANY)

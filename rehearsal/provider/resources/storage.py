@@ -1,29 +1,22 @@
 """google_storage_bucket_object: a change of its content writes a new one over it."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, ProviderError
-from rehearsal.provider.resource import UNKNOWN
+from rehearsal.provider.resource import UNKNOWN, State
 from rehearsal.provider.resources import links
 from rehearsal.provider.resources.rest import Rest, present, scope
 from rehearsal.provider.resources.shapes import SKIP, VIRTUAL, Rule, Scope, Send, Shape, is_zero
 
-if TYPE_CHECKING:
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
-
-_CHUNK = 16 * 1024 * 1024
-"""Bytes that go in one request; anything as large as that goes in several."""
-_SNIFFED = 512
-"""How much of the content its kind is judged by."""
+_CHUNK = 16 * 1024 * 1024  # bytes that go in one request; anything as large as that goes in several
+_SNIFFED = 512  # how much of the content its kind is judged by
 # What no plain text has: the rules of WHATWG's MIME sniffing, as Go has them.
 _BINARY = frozenset({*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)})
 
@@ -49,8 +42,6 @@ def _unchanged(prior: Any, wanted: Any, state: State) -> bool:
 
 
 class _Object(Rest):
-    """An object of a bucket, by its name."""
-
     def path(self, where: Scope) -> str:
         """Its name is one part, whatever slashes it has."""
         name = quote(where.state["name"], safe="$&+=:@~")
@@ -64,9 +55,6 @@ class _Object(Rest):
 
     def no_delete(self, where: Scope) -> str:
         return f"Error deleting contents of object {where.state['name']}"
-
-    def wait(self, where: Scope, answer: dict[str, Any], action: str, activity: str = "") -> None:
-        """Nothing is left to wait for."""
 
     def customize(self, api: Api, prior: State | None, plan: State) -> State:
         """New content means new hashes."""
@@ -100,7 +88,6 @@ class _Object(Rest):
 
 
 def _content(plan: State) -> bytes:
-    """The bytes to upload."""
     if is_zero(plan.get("source")):
         content = plan.get("content")
         if content is None or content is UNKNOWN:
@@ -113,11 +100,7 @@ def _content(plan: State) -> bytes:
 
 
 def upload(api: Api, bucket: str, name: str, about: dict[str, Any], content: bytes) -> None:
-    """Insert an object: small ones with their description in one request, others chunk by chunk.
-
-    Raises:
-        GoogleApiError: Google refused.
-    """
+    """Insert an object: small ones with their description in one request, others chunk by chunk."""
     url = f"{api.upload_base()}b/{bucket}/o"
     query = {"alt": "json", "prettyPrint": "false", "name": name}
     text = _BINARY.isdisjoint(content[:_SNIFFED])

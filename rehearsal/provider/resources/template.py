@@ -1,13 +1,13 @@
 """google_compute_instance_template: named by the user, read by its number, never changed."""
 
-from __future__ import annotations
-
 import itertools
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, ProviderError
-from rehearsal.provider.resource import UNKNOWN, PartialError, known
+from rehearsal.provider.resource import UNKNOWN, PartialError, State, known
 from rehearsal.provider.resources import image, links
 from rehearsal.provider.resources.rest import Rest, place, present, scope
 from rehearsal.provider.resources.shapes import (
@@ -26,12 +26,6 @@ from rehearsal.provider.resources.shapes import (
     kept,
 )
 from rehearsal.provider.resources.vpc import LINK_OF_NETWORK
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
 
 _SCOPES = {"cloud-platform": "https://www.googleapis.com/auth/cloud-platform"}
 """Short names of access scopes."""
@@ -168,11 +162,7 @@ class _Template(Rest):
         return plan
 
     def create(self, api: Api, plan: State) -> State:
-        """Insert the template.
-
-        Raises:
-            PartialError: The operation failed, or nobody waited for its end.
-        """
+        """Insert the template; PartialError if the operation failed, or nobody waited for it."""
         plan = {**plan, "name": _name(plan)}
         where = scope(api, plan)
         properties = self.encode(self.shape.expand(plan, where), where, create=True)

@@ -1,10 +1,11 @@
 """Networks and what belongs to them: where Compute Engine differs from the provider's schema."""
 
-from __future__ import annotations
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, ProviderError
+from rehearsal.provider.resource import State
 from rehearsal.provider.resources import links
 from rehearsal.provider.resources.rest import NOT_FOUND, Found, Patch, Rest, place, present
 from rehearsal.provider.resources.shapes import (
@@ -17,12 +18,6 @@ from rehearsal.provider.resources.shapes import (
     Shape,
     camel,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
 
 _GLOBAL, _REGION = "projects/{project}/global", "projects/{project}/regions/{region}"
 
@@ -218,10 +213,7 @@ class _Nat(_Router):
         return self._mine((super().look(where, path) or {}).get("nats") or [], where)
 
     def update(self, api: Api, prior: State, plan: State) -> State:
-        """Lay the attributes over the NAT as it is.
-
-        Its network tier is sent only when it changes (recorded traffic).
-        """
+        """Lay the attributes over the NAT as it is; its tier goes only if it changes (recorded)."""
         where = self.scope(api, plan, prior)
         names = [it for it in self.shape.mutable if it != _TIER or where.changes(_TIER)]
         item = self.shape.expand(plan, where, names)

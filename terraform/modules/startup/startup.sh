@@ -222,11 +222,14 @@ release_updates() {
 
 # make_user NAME NUMBER HOME: who a program of users runs as. Of the same number on every VM, as
 # shares know users by number: one that neither useradd nor adduser gives to others for a long time.
+# Expired, so that cron, at and systemd begin nothing in its name when its program is over; useradd
+# leaves --expiredate out with --system (shadow 4.13, tried 2026-11-29).
 make_user() {
   local make=(useradd --system --user-group --no-create-home --shell /usr/sbin/nologin
     --home-dir "$3")
   id "$1" >/dev/null 2>&1 && return
-  "${make[@]}" --uid "$2" "$1" || "${make[@]}" "$1"
+  "${make[@]}" --uid "$2" "$1" || "${make[@]}" "$1" || return
+  chage --expiredate 1 "$1"
 }
 
 #------------------------------------------------------------------------------- all steps

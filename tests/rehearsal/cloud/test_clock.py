@@ -1,5 +1,3 @@
-"""When the time of the simulated cloud goes on, and when it stands still."""
-
 import time
 from collections.abc import Callable
 from pathlib import Path

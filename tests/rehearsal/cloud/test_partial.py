@@ -1,5 +1,3 @@
-"""Partial responses, as the parameter `fields` asks for them."""
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""A terminal as a picture."""
-
 import xml.etree.ElementTree as ET
 
 from rehearsal import picture

@@ -1,5 +1,3 @@
-"""The server as a process of its own."""
-
 import json
 import os
 import signal

@@ -2,16 +2,16 @@ import http.client
 import json
 import re
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from rehearsal.cloud import projects, scenarios
+from rehearsal.cloud import scenarios
 from rehearsal.cloud.faults import Effect, Fault
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import Request
+from tests.rehearsal.cloud.sending import Sender
 
 FLAKY = frozenset({"flaky"})
 NETWORKS = "/compute/v1/projects/proj-a1/global/networks"
@@ -127,15 +127,11 @@ def test_the_metadata_server_is_spared(tmp_path: Path) -> None:
 
 def test_who_lacks_a_permission_is_told_so_when_asking(tmp_path: Path) -> None:
     wanted = ["compute.instanceGroupManagers.create", "compute.networks.create"]
-    request = Request(
-        method="POST",
-        path="projects/proj-a1:testIamPermissions",
-        body=json.dumps({"permissions": wanted}).encode(),
-    )
-    with Database(tmp_path / "cloud.sqlite").transaction() as store:
-        assert projects.service_v1(request, store).body == {"permissions": wanted}
-        forbidden = replace(request, scenarios=frozenset({"forbidden"}))
-        assert projects.service_v1(forbidden, store).body == {"permissions": wanted[1:]}
+    asked = ("crm/v1", "POST", "projects/proj-a1:testIamPermissions", {"permissions": wanted})
+    api = Sender(Database(tmp_path / "cloud.sqlite"))
+    assert api(*asked).body == {"permissions": wanted}
+    api.scenarios = frozenset({"forbidden"})
+    assert api(*asked).body == {"permissions": wanted[1:]}
 
 
 def test_the_guide_has_every_scenario_in_the_same_words() -> None:

@@ -1,10 +1,7 @@
-"""The agents of simulated VMs: who hears of a task, when they answer, and what."""
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 
@@ -12,9 +9,8 @@ from rehearsal.cloud import policies, vm_jobs
 from rehearsal.cloud.compute.resources import INSTANCE, NETWORK
 from rehearsal.cloud.facts import bandwidths
 from rehearsal.cloud.storage import buckets
-from rehearsal.cloud.storage import service as storage
 from rehearsal.cloud.store import Database
-from tests.rehearsal.cloud.states import NOW, States
+from tests.rehearsal.cloud.sending import NOW, States
 
 FOLDER = "np-deployment/vms/"
 CLOUD = "https://www.googleapis.com/compute/v1/"
@@ -268,6 +264,6 @@ def test_what_is_known_of_jobs_ends_with_the_folder_of_their_cluster(bucket: Buc
     assert bucket.write(index, b'{"jobs": [{"name": "j-1"}]}') == 200
     bucket.read(f"{FOLDER}job.json")
     assert kept() == ["states np-deployment"]
-    bucket.call(storage.json_api, "DELETE", f"b/states/o/{quote(index, safe='')}")
+    assert bucket.delete(index) == 204
     bucket.read(f"{FOLDER}job.json")
     assert not kept()

@@ -1,5 +1,3 @@
-"""What the programs of jobs do on simulated VMs."""
-
 import io
 import shlex
 import tarfile

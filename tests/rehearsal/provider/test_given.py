@@ -1,5 +1,3 @@
-"""A google provider from outside: which files are taken, which are refused and why."""
-
 import os
 import re
 import sys

@@ -1,5 +1,3 @@
-"""Each planted error, on the provider's true schema."""
-
 from typing import Any
 
 import pytest

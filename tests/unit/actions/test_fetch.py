@@ -17,8 +17,7 @@ from provision.documents.job import Job, JobState
 from provision.errors import Declined, Problem, ProvisionError
 from tests.unit.kinds.cases import unheard
 
-PROGRAM = "aiinfra-sh"
-"""Stands in for gcloud: it runs the line here."""
+PROGRAM = "aiinfra-sh"  # stands in for gcloud: it runs the line here
 Fetch = Callable[..., Any]
 
 

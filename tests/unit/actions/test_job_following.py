@@ -132,7 +132,7 @@ def test_what_is_silent_for_an_hour_is_said_with_what_to_look_at() -> None:
     [(False, "jobset.sigs.k8s.io/jobset-name"), (True, "app.kubernetes.io/instance")],
 )
 def test_inside_a_pod_is_where_its_gpus_are_seen(ray: bool, label: str) -> None:  # noqa: FBT001 - a case
-    ours = cast("Any", SimpleNamespace(_jobs=SimpleNamespace(asked=lambda _: {"ray": ray})))
+    ours = cast("Any", SimpleNamespace(asked=lambda _: {"ray": ray}))
     runs = Job(name="a-1", state=JobState.RUNNING, attempt=1, submitted="")
     assert f"get pods -l {label}" in GkeJobs.inside(ours, runs)
 

@@ -12,7 +12,8 @@ from provision.actions import copied_folder, jobs, run, validate
 from provision.deployment.kind import Needs, Stranded
 from provision.documents.job import Job, JobFailure, JobState, JobTasks
 from provision.errors import Declined, SettingsError
-from provision.lifecycle import ownership
+from provision.kinds import registry
+from provision.lifecycle import ownership, pricing
 from provision.spec import job
 from provision.spec.job import JobSpec
 from tests.unit.kinds.cases import having
@@ -61,6 +62,33 @@ def test_a_job_that_runs_on_what_is_left_keeps_the_cluster_where_it_is() -> None
     with pytest.raises(SettingsError, match="b-1 waits for machines") as refused:
         run._require_movable(context, jobs, cast("Any", None), found["b-1"], lost)
     assert refused.value.problems[0].why.startswith("a-1 still runs on those that are left")
+
+
+@pytest.mark.parametrize(("left", "lost"), [(1, ("1234 of ana",)), (0, ())])
+def test_a_move_names_what_others_have_in_the_queue_of_the_machines_that_it_ends(
+    left: int, lost: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Any] = []
+    one = Job(name="b-1", state=JobState.WAITING, submitted="")
+    theirs = Job(name="1234", state=JobState.WAITING, submitted="", by="ana")
+    there = SimpleNamespace(others=lambda: [theirs], names=lambda: ["1234", "b-1"])
+    there.find = {"1234": theirs, "b-1": one}.get
+    settings = SimpleNamespace()
+    context = SimpleNamespace(settings=settings, but=lambda **how: made.append(how["move"]))
+    for owner, name, found in (
+        (run, "connect", None),
+        (ownership, "existing", SimpleNamespace(serial=3)),
+        (run, "_require_movable", None),
+        (registry, "of", SimpleNamespace(spec=str)),
+        (pricing, "of_the_rest", settings),
+        (run, "create", None),
+    ):
+        monkeypatch.setattr(owner, name, lambda *_, found=found, **__: found)
+
+    stranded = Stranded(what="1 of 2 VMs run", left=left)
+    assert run._elsewhere(cast("Any", context), cast("Any", there), one, stranded, own=True)
+
+    assert [it.lost for it in made] == [lost]
 
 
 @pytest.mark.parametrize(("earlier", "own"), [(None, True), (object(), False)])

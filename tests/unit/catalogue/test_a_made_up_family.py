@@ -11,6 +11,7 @@ from provision.catalogue import machines
 from provision.catalogue.machines import Consumption, Family, Gpu, GpuNetwork, GpuQuota, Shape
 from provision.deployment.deployment import RunInputs
 from provision.deployment.kind import deploy
+from provision.documents.vm_status import GpuCheck
 from provision.files.archive import Archive
 from provision.kinds import registry
 from provision.kinds.gke.kubernetes import nccl
@@ -92,7 +93,7 @@ def test_test_takes_no_other_gpu_for_its_own() -> None:
     )
 
     def faults(*names: str) -> tuple[str, ...]:
-        found = {"gpus": 4, "names": list(names), "driver": "570", "interfaces": 9}
+        found = GpuCheck(gpus=4, names=names, driver="570", interfaces=9)
         return instances.reported(vm, found).faults
 
     assert faults("NVIDIA Z900 80GB") == ()

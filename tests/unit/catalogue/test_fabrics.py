@@ -1,5 +1,3 @@
-"""NCCL's fabrics: what GKE's pods and VMs get of the same facts."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""Filestore tiers and sizes."""
-
 import pytest
 
 from provision.catalogue import filestores

@@ -1,5 +1,3 @@
-"""What Cloud Storage FUSE is told on VMs and in pods."""
-
 import re
 
 import pytest

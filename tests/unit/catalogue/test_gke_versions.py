@@ -1,5 +1,3 @@
-"""Which version of GKE a text stands for."""
-
 import pytest
 
 from provision.catalogue import gke_versions

@@ -1,5 +1,3 @@
-"""The table of machine types."""
-
 import datetime as dt
 
 import pytest

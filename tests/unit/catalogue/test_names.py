@@ -1,5 +1,3 @@
-"""The names of node pools."""
-
 import re
 
 from provision.catalogue import names

@@ -1,7 +1,3 @@
-"""What NVIDIA's error numbers mean."""
-
-from __future__ import annotations
-
 from provision.catalogue import xids
 
 

@@ -1,5 +1,3 @@
-"""Regions and zones."""
-
 import pytest
 
 from provision.catalogue import zones as places

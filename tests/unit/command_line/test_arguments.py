@@ -1,5 +1,3 @@
-"""From arguments to options, and every mistake that people make on the way."""
-
 from pathlib import Path
 
 import pytest

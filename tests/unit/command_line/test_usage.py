@@ -1,5 +1,3 @@
-"""The help, word for word, as it stands on a terminal."""
-
 import re
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""Documents become what JSON can say."""
-
 from decimal import Decimal
 
 from provision.documents import plain

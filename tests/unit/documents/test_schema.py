@@ -1,5 +1,3 @@
-"""The schema of documents: what it says, and that it is the one that is kept."""
-
 import json
 from dataclasses import dataclass
 from typing import Annotated, Any

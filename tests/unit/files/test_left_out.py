@@ -1,10 +1,8 @@
-"""What of the copied folder stays behind."""
-
-from __future__ import annotations
-
 import json
 import tarfile
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
@@ -12,13 +10,7 @@ from provision.errors import SettingsError
 from provision.files import archive as files
 from provision.files.left_out import LeftOut
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-    from typing import TypeAlias
-
-    Pack: TypeAlias = Callable[..., tuple[list[str], list[str]]]
-
+Pack: TypeAlias = Callable[..., tuple[list[str], list[str]]]
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n-----END OPENSSH PRIVATE KEY-----\n"
 ACCOUNT = json.dumps({"type": "service_account", "private_key": KEY})
 

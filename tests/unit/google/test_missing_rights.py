@@ -1,5 +1,3 @@
-"""What a 403 means in words."""
-
 import pytest
 
 from provision.google import refusals

@@ -1,5 +1,3 @@
-"""What Google's refusals mean, whichever of its services says them."""
-
 from typing import Any
 
 import pytest

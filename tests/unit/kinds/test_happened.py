@@ -1,7 +1,5 @@
 """What Google has done to machines within a day, and what is a storm."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any, cast
 

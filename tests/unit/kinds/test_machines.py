@@ -1,5 +1,3 @@
-"""Waiting for VMs: what ends it, and what is told then."""
-
 from collections.abc import Sequence
 from typing import Any, cast
 

@@ -250,7 +250,7 @@ def test_machines_are_billed_since_they_came_and_what_has_no_price_is_said_to_ha
 @pytest.mark.parametrize(("rest", "unknown"), [(5.0, 0), (None, 2)])
 def test_a_control_plane_is_billed_since_it_came(rest: float | None, unknown: int) -> None:
     cost, so_far = _bill(
-        POOL, age=rest, ages={"np-mig": [2.0]}, has_control_plane=True, network_is_made=True
+        POOL, age=rest, ages={"np-mig": [2.0]}, has_control_plane=True, makes_network=True
     )
     parts = [part for part in cost.parts if part.pool is None]
     assert len(parts) == 2

@@ -1,5 +1,3 @@
-"""The way to where a rank of a job runs, on each kind of cluster."""
-
 import contextlib
 import json
 import shlex
@@ -31,8 +29,9 @@ def _on_vms(kind: str = "none", address: str | None = None, *, ours: bool = True
     record = having(project_id="p", zone="z", settings={"ORCHESTRATOR_TYPE": kind})
     told = [{"name": it, "external_ip": address} for it in ("vm-1", "-o ProxyCommand=x")]
     folder = having(record=lambda: record, read=lambda _: {"vms": told})
-    jobs = having(asked=lambda _: {} if ours else None)
-    return having(_folder=folder, _jobs=jobs, _is=kind.__eq__, _of_task=lambda *_: "vm-1")
+    asked: dict[str, Any] = {"a-1": {}} if ours else {}
+    is_kind = kind.__eq__
+    return having(_folder=folder, asked=asked.get, _is=is_kind, _of_task=lambda *_: "vm-1")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +85,7 @@ def test_what_others_run_is_left_alone() -> None:
 
 
 def _of_others_on_gke() -> None:
-    GkeJobs.way_in(having(_jobs=having(asked=lambda _: None)), _job(), 0)
+    GkeJobs.way_in(having(asked=lambda _: None), _job(), 0)
 
 
 def _pod(name: str, rank: int | None, phase: str = "Running", **more: Any) -> dict[str, Any]:
@@ -98,7 +97,7 @@ def _pod(name: str, rank: int | None, phase: str = "Running", **more: Any) -> di
 
 def _on_gke(*found: dict[str, Any], ray: bool = False) -> Any:
     return having(
-        _jobs=having(asked=lambda _: {"ray": ray}),
+        asked=lambda _: {"ray": ray},
         _pods=lambda *_: found,
         _record=having(name_prefix="np", region="r", project_id="p"),
         _cluster=having(for_kubectl=lambda: contextlib.nullcontext({"KUBECONFIG": "own"})),

@@ -154,6 +154,7 @@ def test_roles_are_those_of_the_plan_and_vms_that_stay_are_told_of_a_new_templat
 
 
 MOVE = Move(why="z-a has no x available now", left=0, serial=3, own=False)
+QUEUED = ("1234 of ana", "1240 of bo")
 ELSEWHERE = ["Let quickstart go on elsewhere?"]
 TWO = (Candidate(zone="z-a", per_hour=Decimal(8)), Candidate(zone="z-b", per_hour=Decimal(30)))
 
@@ -167,8 +168,9 @@ TWO = (Candidate(zone="z-a", per_hour=Decimal(8)), Candidate(zone="z-b", per_hou
         (replace(MOVE, left=1), TWO, None, ELSEWHERE, "would end machines"),
         (replace(MOVE, left=2, own=True), TWO, None, ELSEWHERE, ""),
         (MOVE, TWO, "99.0", ELSEWHERE, "would change what a newer version made"),
+        (replace(MOVE, left=2, own=True, lost=QUEUED), TWO, None, ELSEWHERE, "would lose jobs"),
     ],
-    ids=["none-runs", "dear", "one-runs", "of-this-run", "of-a-newer-version"],
+    ids=["none-runs", "dear", "one-runs", "of-this-run", "of-a-newer-version", "others-wait"],
 )
 def test_a_move_after_a_loss_is_asked_for_as_what_a_create_ends(
     move: Move,
@@ -199,7 +201,9 @@ def test_a_move_after_a_loss_is_asked_for_as_what_a_create_ends(
     else:
         consent.require_move(context, move)
     assert "z-a for $8.00/h" in desk.said[-1]
-    assert ("still run" in desk.said[-2]) == bool(move.left)
+    told = "\n".join(desk.said)
+    assert ("still run" in told) == bool(move.left)
+    assert ("1234 of ana, 1240 of bo go with the queue there" in told) == bool(move.lost)
 
 
 class _Google:

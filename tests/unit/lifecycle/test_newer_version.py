@@ -1,7 +1,5 @@
 """What an older version of the program leaves of a newer one's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""The quotas that machines use, and what is said when one is too small."""
-
 import dataclasses
 import json
 from collections.abc import Sequence

@@ -1,5 +1,3 @@
-"""What is granted to an account that runs jobs."""
-
 import re
 import shlex
 

@@ -1,5 +1,3 @@
-"""Jobs on screens."""
-
 from dataclasses import replace
 from decimal import Decimal
 

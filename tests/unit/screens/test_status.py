@@ -1,5 +1,3 @@
-"""What a person reads of a cluster, at 80 and 100 columns."""
-
 import dataclasses
 import json
 from decimal import Decimal

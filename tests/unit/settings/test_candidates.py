@@ -1,5 +1,3 @@
-"""Which zones a ZONE names."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,5 +1,3 @@
-"""Credentials do not leave."""
-
 import re
 import time
 from typing import Final

@@ -1,5 +1,3 @@
-"""From texts to data."""
-
 import re
 from collections.abc import Callable
 from typing import Any

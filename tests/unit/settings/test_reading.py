@@ -1,5 +1,3 @@
-"""Where values come from, and how they are read."""
-
 from pathlib import Path
 
 import pytest

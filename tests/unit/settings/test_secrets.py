@@ -1,5 +1,3 @@
-"""SECRETS, by itself and with the others."""
-
 import pytest
 
 from tests.unit.conftest import Given

@@ -1,5 +1,3 @@
-"""Names that other tools have for what settings of this one set."""
-
 import pytest
 
 from provision.settings import spelling

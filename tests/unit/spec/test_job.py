@@ -1,5 +1,3 @@
-"""What a job is, of settings and a command line."""
-
 import dataclasses
 
 import pytest

@@ -1,5 +1,3 @@
-"""Who gets which part of the ranges that settings give, and how many fit."""
-
 from ipaddress import IPv4Network
 
 import pytest

@@ -1,5 +1,3 @@
-"""What a cluster consists of, for the drawing and for programs."""
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,3 @@
-"""What was done to a deployment, kept beside its state."""
-
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 

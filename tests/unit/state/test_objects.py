@@ -1,7 +1,5 @@
 """What the one door to a deployment's folder lets through."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

@@ -1,5 +1,3 @@
-"""The record of what is deployed: read, written, lost and made again from the state."""
-
 import dataclasses
 import json
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""How far an apply is, from the lines that Terraform prints."""
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""The resources that roots declare, whatever module they are in."""
-
 from pathlib import Path
 
 import hcl2

@@ -1,5 +1,3 @@
-"""What a Terraform that failed says, and what an interrupt leaves."""
-
 import os
 import signal
 import threading

@@ -1,5 +1,3 @@
-"""The log of Terraform's output: whole beside the state, folded on the terminal."""
-
 from provision.settings.masking import Veil
 from provision.terraform.log import Log
 

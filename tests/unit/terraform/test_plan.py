@@ -1,5 +1,3 @@
-"""Reading what a plan would do."""
-
 from typing import Any
 
 import pytest

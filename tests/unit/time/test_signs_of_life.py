@@ -25,10 +25,10 @@ from provision.documents.timeline import OnInterrupt, StageName, StageState
 from provision.errors import CapacityError, ClusterError, Interrupted, ProvisionError
 from provision.google.api import GoogleApi, Service
 from provision.kinds import machines
-from provision.kinds.gke import control_plane, release
-from provision.kinds.gke import jobs as gke_jobs
+from provision.kinds.gke import control_plane, job_course, release
 from provision.kinds.gke import status as gke_status
 from provision.kinds.gke import testing as gke_testing
+from provision.kinds.gke.jobs import GkeJobs
 from provision.kinds.gke.kubernetes import stages, trials
 from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.left_behind import Traces
@@ -111,7 +111,10 @@ def _requests(run: Run) -> None:
 
 
 def _startup(run: Run) -> None:
-    reader = SimpleNamespace(read=lambda names: dict.fromkeys(names, startup.Startup()), options="")
+    place = SimpleNamespace(zone="z", project_id="p")
+    reader = SimpleNamespace(
+        read=lambda names: dict.fromkeys(names, startup.Startup()), place=place
+    )
     startup.wait(cast("Any", reader), {"vm-1", "vm-2"}, progress=run.progress)
 
 
@@ -296,7 +299,7 @@ WAITS: dict[StageName, Callable[[Run], None]] = {
 
 MODULES = {
     *("google/api.py", "lifecycle/exclusive.py", "lifecycle/search.py", "kinds/machines.py"),
-    *(f"kinds/gke/{it}.py" for it in ("jobs", "release", "status", "testing")),
+    *(f"kinds/gke/{it}.py" for it in ("job_course", "release", "status", "testing")),
     *(f"kinds/gke/kubernetes/{it}.py" for it in ("stages", "trials")),
     *(f"kinds/vms/{it}.py" for it in ("after_apply", "agent", "bake", "flex_start")),
     *(f"kinds/vms/{it}.py" for it in ("out_of_date", "startup")),
@@ -443,8 +446,8 @@ def test_a_look_at_the_nodes_before_a_test_and_one_at_jobs_is_named_too(
     assert {event.words for event in run.waiting} == {"trying to look at the nodes"}
 
     run.screen.shown.clear()
-    monkeypatch.setattr(gke_jobs, "_ANSWER", LONG)
-    jobs = object.__new__(gke_jobs.GkeJobs)
+    monkeypatch.setattr(job_course, "_ANSWER", LONG)
+    jobs = object.__new__(GkeJobs)
     jobs._context = context
     with pytest.raises(ProvisionError):
         jobs._ask(_no_answer, "list the jobs")
@@ -474,7 +477,8 @@ def test_a_sign_of_life_of_a_silent_vm_is_waited_for_with_words(
     run = Run(monkeypatch)
     heard = SimpleNamespace(silence=lambda *_: "has not been heard of")
     monkeypatch.setattr(agent, "heard", lambda _: heard)
-    monkeypatch.setattr(machines, "all_run", lambda *_: True)
+    monkeypatch.setattr(machines, "look", lambda *_: ())
+    monkeypatch.setattr(machines, "run", lambda *_: True)
     monkeypatch.setattr(after_apply, "_HEARING", LONG)
     monkeypatch.setattr(flex_start, "group", lambda _: _group())
     context = SimpleNamespace(progress=run.progress, clock=Clock())

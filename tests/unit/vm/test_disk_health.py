@@ -1,7 +1,3 @@
-"""What a VM's agent tells of its disks and mounts."""
-
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path

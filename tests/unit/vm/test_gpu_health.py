@@ -1,5 +1,3 @@
-"""What a VM's agent tells of its GPUs while they work."""
-
 from __future__ import annotations
 
 import signal

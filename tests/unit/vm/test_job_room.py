@@ -1,7 +1,5 @@
 """What a VM removes before a job gets its folder, and what it keeps."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -105,6 +103,21 @@ def test_environments_that_no_process_uses_go_before_any_folder(home: Path) -> N
     assert went[0] == "an environment of packages that no job has used for 3.0 days"
     assert [it.exists() for it in (idle, used, new)] == [False, True, True]
     assert len(went) == 5, went
+
+
+def test_a_folder_in_which_a_program_has_its_home_stays_whatever_is_said_of_its_job(
+    home: Path,
+) -> None:
+    job = [sys.executable, "-c", "print(1, flush=True); input()"]
+    with subprocess.Popen(
+        job, env={"HOME": f"{home}/old-1/.home"}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as running:
+        assert running.stdout
+        running.stdout.readline()
+        went = _made(home)
+        running.communicate()
+    assert [it.split()[3] for it in went] == ["done-1,", "failed-1,"]
+    assert (home / "old-1").is_dir()
 
 
 def test_what_the_user_of_a_job_may_not_remove_is_not_said_to_be_gone(home: Path) -> None:

@@ -15,11 +15,9 @@ from aiinfra_vm.members import Member
 from aiinfra_vm.storage import Version
 
 PACE = agent.Pace()
-SETTLED = 600.0
-"""When all have their ranks."""
+SETTLED = 600.0  # when all have their ranks
 REFUSED, SILENT = 0.0, 20.0
 """What a request costs its VM in an outage: it is refused at once, or nobody answers."""
-MINUTES = 60.0
 
 
 class Cloud:

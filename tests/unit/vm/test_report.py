@@ -1,5 +1,3 @@
-"""What a VM's heartbeats say of its start-up: the document, once it is done."""
-
 import json
 from pathlib import Path
 

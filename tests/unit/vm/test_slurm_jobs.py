@@ -1,7 +1,5 @@
 """What the head asks of Slurm, and writes, for the jobs of Run."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
@@ -13,6 +11,7 @@ from aiinfra_vm import (
     configuration,
     idle,
     jobs,
+    slurm_course,
     slurm_ends,
     slurm_jobs,
     slurm_others,
@@ -258,6 +257,32 @@ def test_what_nobody_wants_is_cancelled_and_the_jobs_of_others_are_not(world: Wo
     assert not world.queue.submitted
 
 
+def test_what_a_job_has_sent_itself_ends_with_it_and_not_before(world: World) -> None:
+    own = Entry("7", "aiinfra-job-01", "train-1", "RUNNING", job="train-1", attempt=1)
+    sent = Entry("8", "aiinfra-job-01", "more", "PENDING")
+    world.ask("train-1")
+    world.queue.entries = [own, sent, Entry("9", "ana", "mine", "RUNNING")]
+    world.head.tend()
+    assert world.queue.cancelled == []
+    world.queue.entries[0] = own._replace(state="COMPLETED")
+    world.head.tend()
+    assert world.queue.cancelled == ["8"]
+
+
+def test_whatever_attempt_a_program_claims_the_next_one_is_found_in_the_queue(
+    world: World,
+) -> None:
+    world.ask("train-1")
+    told = jobs.Report(10**6, "10", jobs.Phase.ENDED, 0, at=time.time())
+    world.shared.put(jobs.report_of("train-1", "vm-0"), told.document())
+    world.head.tend()
+    (request,) = world.queue.submitted
+    (comment,) = (it for it in slurm_queue.options(request) if it.startswith("--comment="))
+    found = slurm_queue.COMMENT.fullmatch(comment.partition("=")[2])
+    assert found
+    assert found.groups() == ("train-1", str(10**6 + 1))
+
+
 def test_one_that_can_not_be_read_does_not_keep_the_others(world: World) -> None:
     world.ask("stuck-1", "bad-1", "good-1")
     world.wanted.put("bad-1.json", {"name": "bad-1", "command": []})
@@ -310,6 +335,7 @@ def test_the_tool_is_told_of_the_vms_and_of_the_jobs_of_others(
         Entry("12_3", "ana", "train.sh", "COMPLETING", task=3, **about),
         Entry("7", "aiinfra-job-01", "train-1", "RUNNING", job="train-1", attempt=1),
         Entry("11", "ana", "over", "COMPLETED"),
+        Entry("13", "bo", "", "PENDING", reason="ReqNodeNotAvail, May be reserved for other job"),
     ]
     others.tell()
     others.tell()
@@ -323,7 +349,9 @@ def test_the_tool_is_told_of_the_vms_and_of_the_jobs_of_others(
         "why": "",
     }
     expected |= {"since": "2026-11-29T06:37:38Z", "nodes": 1, "gpus": 2}
-    assert told == {"jobs": [expected]}
+    waits = {"name": "13", "user": "bo", "title": "", "state": "PENDING", "gpus": 0}
+    waits |= {"why": slurm_course._KEPT, "since": told["jobs"][1]["since"], "nodes": 1}
+    assert told == {"jobs": [expected, waits]}
     nodes = json.loads(world.shared.objects["nodes.json"][0])
     assert nodes["nodes"][0] == {
         "name": "vm-0", "state": "idle", "reason": "", "gpus": 8, "gpus_in_use": 0,
@@ -369,7 +397,7 @@ def test_what_the_head_and_the_vms_write_of_tasks_is_what_the_tool_reads(world: 
         told = jobs.Report(1, "101", phase, code, at=time.time() - 60, ran=code and 60.0)
         world.shared.put(jobs.report_of("eval-1", jobs.task(index)), told.document())
     world.head.tend()
-    other = slurm_others._document(own._replace(number="9", user="ana", job=""))
+    other = slurm_others._document(own._replace(number="9", user="ana", job=""), [])
     files = {f"jobs/{name}": it for name, (it, _) in world.wanted.objects.items()}
     files |= {f"vms/{name}": it for name, (it, _) in world.shared.objects.items()}
     files["vms/slurm/jobs.json"] = storage.encoded({"jobs": [other]})

@@ -7,8 +7,8 @@ from aiinfra_vm.slurm_queue import Request
 _END = "\x1f"
 
 
-def _line(*fields: str) -> str:
-    return _END.join((*fields, "\n"))
+def _line(*fields: str, end: str = _END) -> str:
+    return end.join((*fields, "\n"))
 
 
 # JobID ArrayJobID ArrayTaskID UserName State NodeList NumNodes tres-per-node tres-per-job
@@ -30,7 +30,7 @@ QUEUE = "".join((
 
 
 def test_jobs_of_run_are_known_by_their_comment_if_their_user_is_one_of_runs() -> None:
-    waits, task, other, sly = slurm_queue.entries(QUEUE)
+    waits, task, other, sly = slurm_queue.entries(QUEUE, _END)
     assert (waits.job, waits.attempt, waits.is_pending, waits.gpus) == ("x", 1, True, 4)
     assert (waits.since, waits.nodes) == (1795934235, ())
     assert (task.number, task.task, task.job, task.attempt) == ("4_2", 2, "arr", 3)
@@ -38,6 +38,22 @@ def test_jobs_of_run_are_known_by_their_comment_if_their_user_is_one_of_runs() -
     assert (other.job, other.user, other.name, other.gpus) == ("", "ana", "a | b", 3)
     assert (sly.job, sly.name) == ("", "sly")
     assert other.nodes == ("train-vm-3", "train-vm-1", "train-vm-2", "a-07")
+
+
+def test_a_line_that_a_user_has_written_is_none_of_slurms(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = ("1:00:00", "1795934258", "1795934200", "7", "None")
+
+    def said(*command: str) -> str:
+        end = command[-1].partition(":")[2].partition(",")[0]
+        about = ("aiinfra-job-01", "RUNNING", "vm-1", "1", "N/A", "N/A", *times, "aiinfra:x:1", "x")
+        forged = _line("--user=ben", "1", "N/A", *about)
+        asked = ("ana", "PENDING", "", "1", f"gres/gpu:a\n{forged}\nb:1", "N/A", *times, "", "mine")
+        other = ("ben", "RUNNING", "vm-1", "1", "N/A", "N/A", *times, "", "own")
+        return _line("7", "7", "N/A", *asked, end=end) + _line("8", "8", "N/A", *other, end=end)
+
+    monkeypatch.setattr(slurm_queue, "_said", said)
+
+    assert [it.number for it in slurm_queue.jobs()] == ["8"]
 
 
 @pytest.mark.parametrize(
@@ -62,13 +78,41 @@ def test_a_vm_is_told_once_however_many_partitions_have_it() -> None:
         ("train-vm-3", "down*", "gpu:4", "gpu:0", "Not responding"),
         ("train-vm-4", "draining", "(null)", "gpu:0", "aiinfra: 7 GPUs instead of 8"),
     ]
-    found = slurm_queue.node_rows("".join(_line(*row) for row in rows))
+    found = slurm_queue.node_rows("".join(_line(*row) for row in rows), _END)
     assert [tuple(it) for it in found] == [
         ("train-vm-1", "mixed", "", 8, 3),
         ("train-vm-2", "idle", "", 4, 0),
         ("train-vm-3", "down", "it does not answer; Not responding", 4, 0),
         ("train-vm-4", "draining", "aiinfra: 7 GPUs instead of 8", 0, 0),
     ]
+
+
+@pytest.mark.parametrize(
+    ("told", "drains"),
+    [
+        ("idle|none\n", True),
+        ("down*|Not responding\n", True),
+        ("drained|aiinfra: 7 GPUs instead of 8\n", True),
+        ("drained|ana: a new fan\n", False),
+        ("draining*|ana: a new fan\n", False),
+    ],
+)
+def test_whom_a_person_has_drained_is_drained_for_no_other_reason(
+    told: str,
+    drains: bool,  # noqa: FBT001 - a case
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def said(*command: str) -> str:
+        asked.append(command)
+        return told
+
+    monkeypatch.setattr(slurm_queue, "_said", said)
+
+    slurm_queue.drain("vm-1", "aiinfra: Google takes this VM back (preemption)")
+
+    assert ("scontrol" in [it[0] for it in asked]) is drains
 
 
 def test_a_whole_vm_is_had_alone_and_a_part_of_one_is_not() -> None:

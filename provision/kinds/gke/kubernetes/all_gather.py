@@ -20,16 +20,14 @@ from provision.catalogue import bandwidths, fabrics, machines
 from provision.catalogue.bandwidths import GIB, KIB, MIB
 from provision.documents.checks import BandwidthRow, NodeCheck
 from provision.kinds import diagnosis
-from provision.kinds import gpus as gpu_words
 from provision.kinds.gke.kubernetes import fabric_pods, kueue, nccl
-from provision.kinds.gke.kubernetes.objects import labelled, mount, variables
+from provision.kinds.gke.kubernetes.objects import Object, labelled, mount, variables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.nodes import Node
-    from provision.kinds.gke.kubernetes.objects import Object
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,30 +130,19 @@ def read(log: str) -> Told:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Bars:
-    """What is enough, in GB/s of bus bandwidth; 0 for what is not judged."""
+def bars(pool: GpuPool, nodes: int) -> tuple[float, float, float]:
+    """What is enough between nodes of a pool, in GB/s; 0 for what is not judged.
 
-    out_of_place: float = 0.0  # the peak with the results in another buffer
-    in_place: float = 0.0  # the peak with the results in the same buffer
-    average: float = 0.0  # over all sizes
-
-
-def bars(pool: GpuPool, nodes: int) -> Bars:
-    """What is enough between nodes of a pool, by what is published.
-
-    All figures are of two machines. Between more, small messages take longer and weigh in the
-    average, so the peak alone is judged there; within one there is no network to judge.
+    These are the peak out of place, that in place, and the average over all sizes. All published
+    figures are of two machines. Between more, small messages take longer and weigh in the average,
+    so the peaks alone are judged there; within one there is no network to judge.
     """
     figures = pool.bandwidth
     if figures is None or nodes < bandwidths.MACHINES:
-        return Bars()
-    average = figures.average if nodes == bandwidths.MACHINES else None
-    return Bars(
-        out_of_place=figures.tolerance * figures.out_of_place,
-        in_place=figures.tolerance * (figures.in_place or 0.0),
-        average=figures.tolerance * (average or 0.0),
-    )
+        return 0.0, 0.0, 0.0
+    average = (figures.average or 0.0) if nodes == bandwidths.MACHINES else 0.0
+    each = figures.tolerance
+    return each * figures.out_of_place, each * (figures.in_place or 0.0), each * average
 
 
 def why_bad(measured: Measurement, pool: GpuPool, nodes: int) -> str:
@@ -166,18 +153,18 @@ def why_bad(measured: Measurement, pool: GpuPool, nodes: int) -> str:
         return f"NCCL computed {wrong} wrong values"
     if nodes >= bandwidths.MACHINES and on_sockets(measured, pool):
         return "NCCL used plain sockets instead of the GPU network"
-    figures, enough = pool.bandwidth, bars(pool, nodes)
+    figures = pool.bandwidth
     if figures is None:
         return ""
     compared = (
-        ("peak bus bandwidth out of place", measured.peak_out_of_place, enough.out_of_place),
-        ("peak bus bandwidth in place", measured.peak_in_place, enough.in_place),
-        ("average bus bandwidth", measured.average, enough.average),
+        ("peak bus bandwidth out of place", measured.peak_out_of_place),
+        ("peak bus bandwidth in place", measured.peak_in_place),
+        ("average bus bandwidth", measured.average),
     )
     return "; ".join(
         f"its {name} is {value:.1f} GB/s, {value / (least / figures.tolerance):.0%} of the"
         f" {least / figures.tolerance:g} GB/s published"
-        for name, value, least in compared
+        for (name, value), least in zip(compared, bars(pool, nodes), strict=True)
         if value < least
     )
 
@@ -202,7 +189,7 @@ def of_log(log: str, pool: GpuPool) -> NodeCheck:
     interfaces = int(found.group(1)) if found else None
     if lines:
         told = f"nvidia-smi failed: {error}" if error else ""
-        faults = list(gpu_words.faults(gpus, told, pool.gpus, _kind(pool)))
+        faults = list(diagnosis.faults_of_gpus(gpus, told, pool.gpus, _kind(pool)))
     else:
         faults = ["it has told nothing of its GPUs"]
     if interfaces is not None and interfaces < pool.interfaces:
@@ -215,7 +202,7 @@ def of_log(log: str, pool: GpuPool) -> NodeCheck:
         gpus=len(gpus),
         names=tuple(str(gpu["name"]) for gpu in gpus),
         driver=next((str(gpu["driver"]) for gpu in gpus), None),
-        ecc_errors=gpu_words.memory_errors(gpus),
+        ecc_errors=diagnosis.memory_errors(gpus),
         interfaces=interfaces,
         faults=tuple(faults),
     )
@@ -391,7 +378,8 @@ def container(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
 
 def program(pool: GpuPool, nodes: int) -> str:
     """What the test's pods run, for bash."""
-    network, least, figures = pool.gpu_network, bars(pool, nodes), pool.bandwidth
+    network, figures = pool.gpu_network, pool.bandwidth
+    out, within, average = (f"{least:.2f}" for least in bars(pool, nodes))
     path = nccl.FABRICS[network].test if network else nccl.TEST_OF_GIB
     smallest, largest = "1K", "8G" if network else "1G"
     if figures:
@@ -407,9 +395,9 @@ def program(pool: GpuPool, nodes: int) -> str:
         "program": path,
         "smallest": smallest,
         "largest": largest,
-        "least_out": f"{least.out_of_place:.2f}",
-        "least_in": f"{least.in_place:.2f}",
-        "least_average": f"{least.average:.2f}",
+        "least_out": out,
+        "least_in": within,
+        "least_average": average,
         "rounds": " ".join(f'"{it}"' for it in rounds),
         "answer_seconds": _ANSWER_SECONDS,
         "whole_seconds": _WHOLE_SECONDS,

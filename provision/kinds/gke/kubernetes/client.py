@@ -146,8 +146,7 @@ class Cluster:
     ) -> list[Object]:
         """The objects of a kind; [] if the cluster does not have the kind.
 
-        `api_version`: such as "batch/v1". `kind`: such as "Job". `fields`: a field selector, such
-        as "status.phase!=Succeeded"; "" for all objects.
+        `fields`: a field selector, such as "status.phase!=Succeeded"; "" for all objects.
         """
         chosen = {"labelSelector": selector, "fieldSelector": fields}
         query = {name: value for name, value in chosen.items() if value}

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import machine_sizes, machines
 from provision.kinds.gke.kubernetes import nccl, stages
 from provision.kinds.gke.kubernetes.kueue import GPU, GPU_TOLERATION, POOL_LABEL, placement
-from provision.kinds.gke.kubernetes.objects import mount, variables
+from provision.kinds.gke.kubernetes.objects import Object, mount, variables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-    from provision.kinds.gke.kubernetes.nccl import PodFabric
-    from provision.kinds.gke.kubernetes.objects import Object
 
 JOB_SET_API: Final = "jobset.x-k8s.io/v1alpha2"
 SET_LABEL: Final = "jobset.sigs.k8s.io/jobset-name"
@@ -146,8 +144,8 @@ def template(
         software = nccl.software(facts, pool)
         if software and part:
             # The node's plugin finds none of its interfaces there; within a node none is needed.
-            wanted["env"] = [*variables({"NCCL_NET_PLUGIN": "none"}), *wanted.get("env", [])]
-            software = None
+            without, software = variables({"NCCL_NET_PLUGIN": "none"}), None
+            wanted["env"] = [*without, *wanted.get("env", [])]
         if kind is not Kind.HEAD:
             annotations |= {} if part else stages.network_annotations(pool)
             _ask(spec, wanted, pool, part)
@@ -162,7 +160,7 @@ def template(
                 "/sys": "/hostsysfs",
                 "/proc/sys": "/hostprocsysfs",
             }
-            mounted = [mount(_volume(path), at) for path, at in beside_it.items()]
+            mounted = (mount(_volume(path), at) for path, at in beside_it.items())
             sidecar = nccl.daemon(fabric, stack, [*mounted, *_socket_mount(fabric)])
             before.append(nccl.gate(fabric, stack))
             beside += [sidecar] if sidecar else []
@@ -171,7 +169,8 @@ def template(
                 before.append(bring)
                 volumes.append({"name": bring["name"], "emptyDir": {}})
                 _extend(wanted, "volumeMounts", [dict(nccl.BROUGHT_MOUNT)])
-            lines += [*_health(pool, kind), *_lines(fabric, pool, kind)]
+            health = [_HEALTH.replace("{gpus}", str(pool.gpus))] if kind is Kind.WHOLE else []
+            lines += [*health, *_lines(fabric, pool, kind)]
         if facts.secrets:
             before.append(_read_secrets(facts))
             memory = {"medium": "Memory", "sizeLimit": "16Mi"}
@@ -182,9 +181,7 @@ def template(
         _begin_with(wanted, lines, kind)
         if kind is Kind.WHOLE:
             volumes.append(_share_memory(wanted, room_on(pool.machine_type, part, pool.gpus)))
-    spec["containers"] = [wanted]
-    if volumes:
-        spec["volumes"] = volumes
+    spec |= {"containers": [wanted], **({"volumes": volumes} if volumes else {})}
     return {"metadata": {"annotations": annotations}, "spec": spec}
 
 
@@ -195,10 +192,7 @@ def job_set(
     spec: Mapping[str, Any] = _NOTHING,
     job: Mapping[str, Any] = _NOTHING,
 ) -> Object:
-    """A JobSet with one pod on each of so many nodes.
-
-    `spec`: what else its spec says. `job`: what else the Job of its pods says.
-    """
+    """A JobSet with one pod on each of so many nodes; `spec`, `job`: what else these two say."""
     pods = {
         "parallelism": nodes,
         "completions": nodes,
@@ -263,8 +257,9 @@ def _ask(pod: Object, container: Object, pool: GpuPool, part: int | None) -> Non
     asked, limits = {GPU: str(part or pool.gpus)}, {GPU: str(part or pool.gpus)}
     room = room_on(pool.machine_type, part, pool.gpus)
     if room is not None:
-        asked |= {"cpu": room.cpu, "memory": room.memory}
-        limits |= {"memory": room.memory}
+        milli, memory = room.milli_cpus, {"memory": _quantity(room.mib)}
+        asked |= {"cpu": f"{milli}m" if milli % 1000 else str(milli // 1000), **memory}
+        limits |= memory
     container["resources"] = {"requests": asked, "limits": limits}
     if pool.claimed and not part:
         claim = stages.claim(pool)
@@ -279,7 +274,7 @@ def _share_memory(container: Object, room: Room | None) -> Object:
     return {"name": "shared-memory", "emptyDir": {"medium": "Memory", **size}}
 
 
-def _join(container: Object, fabric: PodFabric, pool: GpuPool) -> None:
+def _join(container: Object, fabric: nccl.PodFabric, pool: GpuPool) -> None:
     """Give a job's container the variables, mounts and rights of a network."""
     own = {entry["name"] for entry in container.get("env", [])}
     found = {**fabric.variables, **nccl.of_family(fabric, pool.machine_type)}
@@ -291,11 +286,7 @@ def _join(container: Object, fabric: PodFabric, pool: GpuPool) -> None:
         container["securityContext"] = {**container.get("securityContext", {}), **added}
 
 
-def _health(pool: GpuPool, kind: Kind) -> list[str]:
-    return [_HEALTH.replace("{gpus}", str(pool.gpus))] if kind is Kind.WHOLE else []
-
-
-def _lines(fabric: PodFabric, pool: GpuPool, kind: Kind) -> list[str]:
+def _lines(fabric: nccl.PodFabric, pool: GpuPool, kind: Kind) -> list[str]:
     """What sets the variables that only a script of the network knows, in the shell."""
     if not fabric.script:
         return [_TORCH] if fabric.old_nccl else []
@@ -329,7 +320,7 @@ def _begin_with(container: Object, lines: list[str], kind: Kind) -> None:
     container["command"] = ["bash", "-c", script, "bash", *command]
 
 
-def _devices(fabric: PodFabric, pool: GpuPool) -> dict[str, str]:
+def _devices(fabric: nccl.PodFabric, pool: GpuPool) -> dict[str, str]:
     """What GKE's device injector gives the daemon: only the job's container asks for GPUs."""
     if fabric.daemon is None:
         return {}
@@ -339,7 +330,7 @@ def _devices(fabric: PodFabric, pool: GpuPool) -> dict[str, str]:
     return {f"{nccl.DEVICES}{fabric.daemon.name}": listed}
 
 
-def _volumes(fabric: PodFabric) -> list[Object]:
+def _volumes(fabric: nccl.PodFabric) -> list[Object]:
     paths = [*fabric.mounts, *(("/sys", "/proc/sys") if fabric.daemon else ())]
     found: list[Object] = [{"name": _volume(path), "hostPath": {"path": path}} for path in paths]
     if fabric.socket:
@@ -347,7 +338,7 @@ def _volumes(fabric: PodFabric) -> list[Object]:
     return found
 
 
-def _socket_mount(fabric: PodFabric) -> list[Object]:
+def _socket_mount(fabric: nccl.PodFabric) -> list[Object]:
     return [mount(_volume(fabric.socket), fabric.socket)] if fabric.socket else []
 
 
@@ -383,26 +374,13 @@ class Room:
     mib: int
 
     @property
-    def cpu(self) -> str:
-        """The vCPUs as a quantity of Kubernetes."""
-        return f"{self.milli_cpus}m" if self.milli_cpus % 1000 else str(self.milli_cpus // 1000)
-
-    @property
-    def memory(self) -> str:
-        """The memory as a quantity of Kubernetes."""
-        return _quantity(self.mib)
-
-    @property
     def shared_memory(self) -> str:
         """The size of /dev/shm, which counts as the pod's memory, as a quantity of Kubernetes."""
         return _quantity(min(_MOST_SHARED_GIB * _MIB, self.mib // 2))
 
 
 def room_on(machine_type: str, part: int | None = None, gpus: int = 1) -> Room | None:
-    """What a pod can ask for on a node of a machine type; None if its size is not known.
-
-    `part`: of so many `gpus`, those that it has; None for all.
-    """
+    """What a pod with a `part` of a node's GPUs can ask for; None if the size is not known."""
     machine, memory = machines.lookup(machine_type), machine_sizes.memory(machine_type)
     if machine is None or memory is None:
         return None

@@ -7,7 +7,7 @@ whom its pods act, and what they fetch and mount, is what the record says.
 
 # No deferred annotations: pydantic reads them.
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -185,11 +185,6 @@ class ClusterFacts:
         return replace(self, secrets=tuple(known.values()), own_mounts=mounts)
 
     @property
-    def queued_pools(self) -> tuple[GpuPool, ...]:
-        """The pools with queued provisioning."""
-        return tuple(pool for pool in self.pools if pool.queued)
-
-    @property
     def has_queue(self) -> bool:
         """Whether jobs wait in Kueue's queue."""
         return self.kueue and bool(self.pools)
@@ -201,10 +196,22 @@ def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
     networks: dict[str | None, list[str]] = {}
     for made in outputs["networks"]:
         networks.setdefault(made["kind"], []).append(made["kubernetes_name"])
-    asked = {pool.name: pool for pool in spec.gpu_pools}
+    named = {pool.name: pool for pool in spec.gpu_pools}
     pools = tuple(
-        _pool(asked[key], made, networks, managed=spec.managed)
-        for key, made in outputs["node_pools"].items()
+        GpuPool(
+            name=made["name"],
+            machine_type=made["machine_type"],
+            accelerator=asked.gpu_type or "",
+            gpus=asked.gpus,
+            max_nodes=made["max"],
+            # To GKE, a reservation that nodes are bound to is one like others.
+            mode=asked.mode if asked.mode.means.bound else Mode(made["mode"]),
+            max_run_seconds=asked.max_run_seconds,
+            networks=tuple(networks.get(asked.network_kind, ())),
+            placed=_is_placed(asked),
+            managed=spec.managed and asked.network_kind is not None,
+        )
+        for asked, made in ((named[key], made) for key, made in outputs["node_pools"].items())
     )
     sizes = {share.path: share.size_gb for share in spec.shares}
     return ClusterFacts(
@@ -243,28 +250,6 @@ def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
         ray_version=spec.ray_version,
         test_nodes=spec.test_nodes,
         image_mirrors=spec.outbound.image_mirrors,
-    )
-
-
-def _pool(
-    asked: Pool,
-    made: Mapping[str, Any],
-    networks: Mapping[str | None, Sequence[str]],
-    *,
-    managed: bool,
-) -> GpuPool:
-    return GpuPool(
-        name=made["name"],
-        machine_type=made["machine_type"],
-        accelerator=asked.gpu_type or "",
-        gpus=asked.gpus,
-        max_nodes=made["max"],
-        # To GKE, a reservation that nodes are bound to is one like others.
-        mode=asked.mode if asked.mode.means.bound else Mode(made["mode"]),
-        max_run_seconds=asked.max_run_seconds,
-        networks=tuple(networks.get(asked.network_kind, ())),
-        placed=_is_placed(asked),
-        managed=managed and asked.network_kind is not None,
     )
 
 

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.codes import Code
 from provision.deployment.kind import WayIn, shell
 from provision.documents import json_object
-from provision.documents.job import JobFailure
+from provision.documents.job import Job, JobFailure
 from provision.errors import ClusterError
 from provision.kinds.gke.kubernetes import kueue, pods, run_jobs
 from provision.kinds.gke.kubernetes.fabric_pods import RANK_LABEL
-from provision.kinds.gke.kubernetes.objects import labels
+from provision.kinds.gke.kubernetes.objects import Object, conditions, labels
 from provision.kinds.gke.kubernetes.run_jobs import FOLDER, KEEPER
 from provision.kinds.job_folder import TO_A_MOUNT, failure
+from provision.state import objects
+from provision.state.objects import Stored, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from provision.documents.job import Job
-    from provision.kinds.gke.kubernetes.objects import Object
     from provision.state.folder import StateFolder
-    from provision.state.objects import Stored
 
 _SAID: Final = {
     "CUDA out of memory": "a GPU ran out of memory",
@@ -33,6 +33,10 @@ _SAID: Final = {
 }
 """The last words of a program that tell of a reason, as VMs read them, too (aiinfra_vm/job.py)."""
 LOST: Final = "its node was lost, or drained"
+END: Final = Stored("pods/jobs/{}/ends/{}/{}.json", Writer.MACHINES, objects.said)
+"""How the program of a rank, or task, ended in an attempt, as its pod has kept it."""
+_POD: Final = re.compile(r"\S*-(\d+)-[a-z0-9]{5}(?= |$)")
+"""A pod's name, with its rank, in the words of Kubernetes."""
 _NOT_FOUND: Final = 127  # a shell's exit code
 
 
@@ -88,10 +92,10 @@ def _failed(pod: Object, cause: str, tail: str, number: int | None = None) -> Jo
     return JobFailure(machine=node, rank=number, cause=cause, tail=tail)
 
 
-def begun_again(folder: StateFolder, kept: Stored[Any], job: Job, own: Iterable[Object]) -> int:
+def begun_again(folder: StateFolder, job: Job, own: Iterable[Object]) -> int:
     """How often the task of a job was begun again that was so most often."""
     ended = itertools.takewhile(
-        lambda it: folder.names(kept, job.name, str(it)), range(1, job.restarts + 2)
+        lambda it: folder.names(END, job.name, str(it)), range(1, job.restarts + 2)
     )
     annotated = (it["metadata"].get("annotations") or {} for it in own)
     counts = (str(it.get(run_jobs.FAILURES, "")) for it in annotated)
@@ -99,27 +103,45 @@ def begun_again(folder: StateFolder, kept: Stored[Any], job: Job, own: Iterable[
 
 
 def first_task(
-    folder: StateFolder,
-    kept: Stored[dict[str, Any] | None],
-    job: Job,
-    failed: Collection[int],
-    own: Sequence[Object],
+    folder: StateFolder, job: Job, failed: Collection[int], own: Sequence[Object]
 ) -> JobFailure | None:
     """What made the task fail that was the first to fail for good."""
     last: dict[int, tuple[float, int]] = {}
     for attempt in range(1, job.restarts + 2):
-        ends = folder.created(kept, job.name, str(attempt))
+        ends = folder.created(END, job.name, str(attempt))
         last |= {int(it): (ends[it], attempt) for it in ends if it.isdecimal()}
     number = min(failed, key=lambda it: last.get(it, (math.inf, it)))
     pod = next((it for it in own[::-1] if rank(it) == number), None)
     at = str(last[number][1]) if number in last else "0"
-    end = folder.read(kept, job.name, at, str(number))
+    end = folder.read(END, job.name, at, str(number))
     if end:
         return failure({**end, "cause": cause(end, pod)})
     if pod and (why := unbegun(pod)):
         return why
     reason = ((pod or {}).get("status") or {}).get("reason") or LOST
     return _failed(pod or {"spec": {}, "metadata": {}}, reason, "", number)
+
+
+def first_failure(
+    own: Sequence[Object], ends: Iterable[Mapping[str, Any]], made: Callable[[], Iterable[Object]]
+) -> JobFailure | None:
+    """What failed first in an attempt that has ended; `made`: gets the Jobs of the last attempt."""
+    of_rank = {rank(it): it for it in own[::-1]}
+    failed = [it for it in ends if it.get("code") != 0 and it.get("told") is not True]
+    if failed:
+        end = min(failed, key=lambda it: json_object.number(it.get("ended")) or 0.0)
+        why = cause(end, of_rank.get(json_object.whole(end.get("rank")) or 0))
+        return failure({**end, "cause": why})
+    if found := next(filter(None, map(unbegun, of_rank.values())), None):
+        return found
+    # They say which pod ended it.
+    for child in made():
+        message = str(conditions(child).get("Failed", {}).get("message", ""))
+        if pod := _POD.search(message):
+            node = (of_rank.get(int(pod[1])) or {}).get("spec", {}).get("nodeName", "") or pod[0]
+            why = LOST if "DisruptionTarget" in message else message
+            return JobFailure(machine=node, rank=int(pod[1]), cause=why, tail="")
+    return None
 
 
 def way_in(
@@ -137,7 +159,8 @@ def way_in(
         ClusterError: There is none.
     """
     heads = (it for it in found if labels(it).get("ray.io/node-type") != "worker")
-    pod = next((it for it in heads if rank(it) == number and _runs(it)), None)
+    stay = (it for it in heads if rank(it) == number and "deletionTimestamp" not in it["metadata"])
+    pod = next((it for it in stay if (it.get("status") or {}).get("phase") == "Running"), None)
     if pod is None:
         raise ClusterError(
             f"The pod of {'task' if job.tasks else 'rank'} {number} of {job.name} does not run:"
@@ -158,8 +181,3 @@ def way_in(
         forwards=lambda port: f"kubectl port-forward {name} --namespace {kueue.NAMESPACE} {port}",
         access=access,
     )
-
-
-def _runs(pod: Object) -> bool:
-    gone = "deletionTimestamp" in pod["metadata"]
-    return not gone and (pod.get("status") or {}).get("phase") == "Running"

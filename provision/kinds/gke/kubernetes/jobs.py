@@ -10,13 +10,12 @@ from provision.kinds.gke.kubernetes import all_gather, fabric_pods, kueue
 from provision.kinds.gke.kubernetes.fabric_pods import STAYS, Kind
 from provision.kinds.gke.kubernetes.kueue import GPU
 from provision.kinds.gke.kubernetes.nccl import FIRST
-from provision.kinds.gke.kubernetes.objects import field, labelled, to_yaml, variables
+from provision.kinds.gke.kubernetes.objects import Object, field, labelled, to_yaml, variables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-    from provision.kinds.gke.kubernetes.objects import Object
 
 RAY_API: Final = "ray.io/v1"
 _SAMPLE_SECONDS: Final = 600

@@ -29,7 +29,7 @@ from provision.settings.choices import Priority
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 
@@ -104,9 +104,9 @@ def objects(facts: ClusterFacts) -> list[Object]:
         return []
     return [
         build(API, "ResourceFlavor", DEFAULT_FLAVOR, spec={}),
-        *_topology(facts),
+        *([_topology()] if any(pool.placed for pool in facts.pools) else []),
         *(_flavor(pool) for pool in facts.pools),
-        *(_check() if facts.queued_pools else []),
+        *(_check() if any(pool.queued for pool in facts.pools) else []),
         *_queues(facts),
         # The same priorities for the queue only: with them, no pod preempts another one.
         *_priorities(API, "WorkloadPriorityClass", "in the queue"),
@@ -170,11 +170,8 @@ def quantity(number: int) -> str:
     return str(number)
 
 
-def _topology(facts: ClusterFacts) -> list[Object]:
-    if not any(pool.placed for pool in facts.pools):
-        return []
-    levels = [{"nodeLabel": label} for label in _LEVELS]
-    return [build(API, "Topology", TOPOLOGY, spec={"levels": levels})]
+def _topology() -> Object:
+    return build(API, "Topology", TOPOLOGY, spec={"levels": [{"nodeLabel": it} for it in _LEVELS]})
 
 
 def placement(facts: ClusterFacts, pool: GpuPool) -> dict[str, str]:
@@ -251,20 +248,18 @@ def _check() -> list[Object]:
     ]
 
 
-def _queues(facts: ClusterFacts) -> list[Object]:
+def _queues(facts: ClusterFacts) -> Iterator[Object]:
     """The queues: one for each team that has a share of the GPUs, and one of all with the rest.
 
     What one leaves idle the others borrow; it gets it back when it needs it.
     """
     rest = facts.gpu_quota - sum(share.gpus for share in facts.queues)
-    found = []
     for name, local, gpus in (
         (CLUSTER_QUEUE, LOCAL_QUEUE, rest),
         *((share.name, share.name, share.gpus) for share in facts.queues),
     ):
-        queue = build(API, "LocalQueue", local, NAMESPACE, spec={"clusterQueue": name})
-        found += [_cluster_queue(facts, name, gpus), queue]
-    return found
+        yield _cluster_queue(facts, name, gpus)
+        yield build(API, "LocalQueue", local, NAMESPACE, spec={"clusterQueue": name})
 
 
 def _cluster_queue(facts: ClusterFacts, name: str, quota: int) -> Object:

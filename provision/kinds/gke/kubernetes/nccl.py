@@ -25,14 +25,12 @@ from typing import TYPE_CHECKING, Final
 from provision.catalogue import fabrics, machines
 from provision.catalogue.machines import GpuNetwork
 from provision.kinds.gke.kubernetes.kueue import ACCELERATOR_LABEL
-from provision.kinds.gke.kubernetes.objects import build, field, mount, variables
+from provision.kinds.gke.kubernetes.objects import Object, build, field, mount, variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from provision.catalogue.fabrics import Stack
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-    from provision.kinds.gke.kubernetes.objects import Object
 
 NAMESPACE: Final = "kube-system"
 DEVICES: Final = "devices.gke.io/container."
@@ -318,7 +316,7 @@ FABRICS: Final[Mapping[GpuNetwork, PodFabric]] = {
 """Kind of GPU network -> what nodes and pods need for it."""
 
 
-def software(facts: ClusterFacts, pool: GpuPool) -> tuple[PodFabric, Stack] | None:
+def software(facts: ClusterFacts, pool: GpuPool) -> tuple[PodFabric, fabrics.Stack] | None:
     """NCCL's network and software on a pool's nodes, which its pods have to match; None for none.
 
     Arm machines need other images, which are untested here.
@@ -344,12 +342,11 @@ def objects(facts: ClusterFacts) -> list[Object]:
     return [*found, *([_injector(injected)] if injected else [])]
 
 
-def gate(fabric: PodFabric, stack: Stack) -> Object:
+def gate(fabric: PodFabric, stack: fabrics.Stack) -> Object:
     """The init container that pods wait in until that is installed.
 
     It has to be the first one: the devices of a daemon must exist when the daemon's container is
-    made. Its pod has `READY_VOLUME` where there is an
-    installer.
+    made. Its pod has `READY_VOLUME` where there is an installer.
     """
     installer = fabric.installer
     if installer is None:
@@ -375,45 +372,34 @@ def gate(fabric: PodFabric, stack: Stack) -> Object:
     }
 
 
-def _marker(installer: Installer, stack: Stack) -> str:
+def _marker(installer: Installer, stack: fabrics.Stack) -> str:
     """The file on a node that says that this version is installed."""
     return f"{READY}/{installer.name}-{stack.plugin.version}"
 
 
-def _installer(installer: Installer, stack: Stack, accelerators: Iterable[str]) -> Object:
+def _installer(installer: Installer, stack: fabrics.Stack, accelerators: Iterable[str]) -> Object:
     done = _marker(installer, stack)
     once = _ONCE.format(marker=done, folder=READY)
-    image, privileged = stack.plugin.pinned, {"privileged": True}
+
+    def step(name: str, command: list[str], *inside: Object, **more: Object) -> Object:
+        mounts = [*inside, dict(_READY_MOUNT)]
+        rights = {"securityContext": {"privileged": True}, "volumeMounts": mounts}
+        return {"name": name, "image": stack.plugin.pinned, **more, **rights, "command": command}
+
     steps: list[Object] = []
     if installer.preparation is not None:
         name, prepare = installer.preparation
         entry = ["nsenter", "--all", "--target", "1", "--"] if installer.on_the_node else []
-        steps.append(
-            {
-                "name": name,
-                "image": image,
-                "securityContext": privileged,
-                "volumeMounts": [dict(_READY_MOUNT)],
-                "command": [*entry, "/bin/sh", "-c", once + prepare],
-            }
-        )
+        steps.append(step(name, [*entry, "/bin/sh", "-c", once + prepare]))
     copies = [
         line
         for source, to in installer.copies.items()
         for line in (f"mkdir -p {to}", f"cp -r {source} {to}")
     ]
     script = "\n".join([once.rstrip(), installer.command, *copies, f"touch {done}", ""])
-    inside = [mount(name, path) for name, (_, path) in installer.folders.items()]
-    steps.append(
-        {
-            "name": installer.name,
-            "image": image,
-            "resources": {"requests": {"cpu": "150m"}},
-            "securityContext": privileged,
-            "volumeMounts": [*inside, dict(_READY_MOUNT)],
-            "command": ["/bin/sh", "-c", script],
-        }
-    )
+    inside = (mount(name, path) for name, (_, path) in installer.folders.items())
+    asks = {"requests": {"cpu": "150m"}}
+    steps.append(step(installer.name, ["/bin/sh", "-c", script], *inside, resources=asks))
     pod = {
         "volumes": [
             *(_folder(name, path) for name, (path, _) in installer.folders.items()),
@@ -472,7 +458,7 @@ def of_family(fabric: PodFabric, machine_type: str) -> Mapping[str, str]:
     return fabric.of_family.get(family.name, {}) if family else {}
 
 
-def libraries(fabric: PodFabric, stack: Stack) -> Object | None:
+def libraries(fabric: PodFabric, stack: fabrics.Stack) -> Object | None:
     """An init container that copies libraries out of the plugin's image; None for none.
 
     The node has that image for the installer, so nothing is fetched. What the image lacks is said
@@ -499,7 +485,7 @@ done
 """
 
 
-def daemon(fabric: PodFabric, stack: Stack, mounts: list[Object]) -> Object | None:
+def daemon(fabric: PodFabric, stack: fabrics.Stack, mounts: list[Object]) -> Object | None:
     """The daemon as a sidecar that runs until the job ends; None for no daemon."""
     wanted = fabric.daemon
     if wanted is None or stack.daemon is None:

@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.kinds.gke.kubernetes import kueue
-from provision.kinds.gke.kubernetes.objects import conditions, holds, later
+from provision.kinds.gke.kubernetes.objects import Object, conditions, holds, later
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from provision.kinds.gke.kubernetes.client import Cluster
-    from provision.kinds.gke.kubernetes.objects import Object
 
 CORDONED: Final = "aiinfra-cluster/cordoned"
 """The annotation with the reason and how to undo it, for whoever looks at the node."""
@@ -100,32 +99,6 @@ class Nodes:
     pool: str
     each: tuple[Node, ...]
 
-    @property
-    def count(self) -> int:
-        """The number of nodes."""
-        return len(self.each)
-
-    @property
-    def ready(self) -> int:
-        """The number of ready nodes."""
-        return sum(not node.unready for node in self.each)
-
-    @property
-    def created(self) -> tuple[str, ...]:
-        """When each node was created, in RFC 3339 format, as far as it is known."""
-        return tuple(node.created for node in self.each if node.created)
-
-    @property
-    def ends(self) -> tuple[str, ...]:
-        """When each node is deleted at the end of its run, likewise; the soonest first."""
-        # All timestamps end with Z, so they sort as text.
-        return tuple(sorted(node.ends for node in self.each if node.ends))
-
-    @property
-    def unready(self) -> tuple[str, ...]:
-        """The nodes that are not ready, each with Kubernetes' reason and message."""
-        return tuple(node.unready for node in self.each if node.unready)
-
 
 def read(
     things: Iterable[Object], events: Iterable[Object] = (), clock: Clock = _CLOCK
@@ -141,16 +114,15 @@ def read(
         metadata = thing["metadata"]
         created = str(metadata.get("creationTimestamp") or "")
         # One that was made again has its name from the one that failed, whose events stay.
-        its = (it for it in seen[metadata["name"]] if (_last(it) or created) >= created)
+        its = (
+            it
+            for it in seen[metadata["name"]]
+            if str(it.get("lastTimestamp") or it.get("eventTime") or created) >= created
+        )
         xids = {xid for it in its for xid in _XID_WORDS.findall(str(it.get("message")))}
         node = _node(thing, xids, clock)
         pools.setdefault(metadata["labels"][kueue.POOL_LABEL], []).append(node)
     return tuple(Nodes(pool=pool, each=tuple(nodes)) for pool, nodes in sorted(pools.items()))
-
-
-def _last(event: Object) -> str:
-    """When it happened last; "" if that is not known."""
-    return str(event.get("lastTimestamp") or event.get("eventTime") or "")
 
 
 def cordon(cluster: Cluster, node: str, why: str) -> bool:

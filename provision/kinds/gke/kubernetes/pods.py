@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Final
 
 from provision.documents.gke_status import JobState, PodCounts, Workload
 from provision.kinds.gke.kubernetes import kueue, reasons
-from provision.kinds.gke.kubernetes.objects import conditions, containers, holds
+from provision.kinds.gke.kubernetes.objects import Object, conditions, containers, holds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from provision.kinds.gke.kubernetes.client import Cluster
-    from provision.kinds.gke.kubernetes.objects import Object
 
 _JOBS: Final = (
     ("batch/v1", "Job"),
@@ -88,21 +87,13 @@ class Pods:
 NOTHING: Final = Pods(counts=PodCounts())
 
 
-@dataclass(frozen=True, kw_only=True)
-class Jobs:
-    """The jobs of a cluster, in a queue or not."""
-
-    of_queue: Mapping[str, Pods]  # UID of what has a Workload -> its pods
-    outside: tuple[Workload, ...]  # the jobs without one that have not ended
-
-
 def read(
     cluster: Cluster,
     works: Iterable[Object],
     nodes: Iterable[Object],
     events: Iterable[Object],
-) -> Jobs:
-    """The jobs of a cluster by their pods."""
+) -> tuple[Mapping[str, Pods], tuple[Workload, ...]]:
+    """UID of what has a Workload -> its pods; the jobs without one that have not ended."""
     tops = [job for version, kind in _JOBS for job in cluster.all(version, kind)]
     pods = cluster.all("v1", "Pod", fields=ALIVE)
     queued = {uid for work in works for uid in owners(work)}
@@ -141,10 +132,8 @@ def read(
         and kind not in _OF_NODES
         and any(map(_gpus, groups[uid]))
     ]
-    return Jobs(
-        of_queue={uid: told(uid) for uid in queued & (groups.keys() | known.keys())},
-        outside=(*outside, *others),
-    )
+    of_queue = {uid: told(uid) for uid in queued & (groups.keys() | known.keys())}
+    return of_queue, (*outside, *others)
 
 
 def owners(thing: Object) -> Iterator[str]:

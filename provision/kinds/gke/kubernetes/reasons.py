@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from provision.google import refusals
-from provision.google.refusals import Refusal
+from provision.google.refusals import Quota, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provision.google.refusals import Quota
 
 _ELSEWHERE: Final = (
     "the zone has no such machines now: try another zone, region or machine type; another ZONE and"

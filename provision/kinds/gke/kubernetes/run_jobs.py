@@ -146,10 +146,10 @@ class Shape:
     kind: str
     build: Callable[[ClusterFacts, Wanted], Object]
     end: Callable[[Object], End | None]  # how it has ended; None as long as it has not
-    # how often it was begun again; None where the object does not say
-    restarts: Callable[[Object], int | None]
     # what its pods are found by; of one attempt alone if that is given, and they tell
     selector: Callable[[str, int | None], str]
+    # how often it was begun again; None where the object does not say
+    restarts: Callable[[Object], int | None] = lambda _: None
 
 
 # ------------------------------------------------------------------------------ what both have
@@ -438,7 +438,6 @@ JOB: Final = Shape(
     kind="Job",
     build=_job,
     end=_end_of_job,
-    restarts=lambda _: None,
     selector=lambda name, _: f"{JOB_LABEL}={name}",
 )
 
@@ -514,6 +513,12 @@ RAY_JOB: Final = Shape(
     kind="RayJob",
     build=_ray_job,
     end=_end_of_ray,
-    restarts=lambda _: None,
     selector=lambda name, _: f"{RAY_LABEL}={name}",  # it has one cluster at a time
 )
+
+SHAPES: Final = {it.kind: it for it in (JOB_SET, RAY_JOB, JOB)}
+
+
+def shape(ray: object, array: object) -> Shape:
+    """That of a job on Ray, of one of tasks, or of another."""
+    return RAY_JOB if ray else JOB if array else JOB_SET

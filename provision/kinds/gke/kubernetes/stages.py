@@ -20,7 +20,7 @@ from provision.codes import Code
 from provision.documents.timeline import StageName
 from provision.errors import ClusterError, Problem, StateError
 from provision.kinds.gke.kubernetes import kueue, manifests, nccl
-from provision.kinds.gke.kubernetes.client import KubernetesError
+from provision.kinds.gke.kubernetes.client import Cluster, KubernetesError
 from provision.kinds.gke.kubernetes.kueue import NAMESPACE
 from provision.kinds.gke.kubernetes.manifests import Manifest
 from provision.kinds.gke.kubernetes.objects import (
@@ -34,32 +34,27 @@ from provision.kinds.gke.kubernetes.objects import (
     title,
 )
 from provision.screens.layout import counted
-from provision.time.deadline import TransientError
+from provision.time.deadline import Deadline, TransientError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-    from provision.time.deadline import Deadline
     from provision.time.stages import Progress
 
 _NOTHING: Final = Manifest(definitions=[], rest=[])
+_NONE_READ: Final[Mapping[str, Manifest]] = {}
 
 
 def stages(facts: ClusterFacts, environ: Mapping[str, str]) -> tuple[list[Stage], list[Problem]]:
     """The stages, and notes on manifests that are not the pinned ones."""
     add_ons = manifests.wanted(queue=facts.has_queue)
     read = {add_on.name: manifests.read(add_on, environ) for add_on in add_ons}
-    return _with(facts, read), [it.note for it in read.values() if it.note]
+    return own(facts, read), [it.note for it in read.values() if it.note]
 
 
-def own(facts: ClusterFacts) -> list[Stage]:
-    """The stages without what comes from manifests."""
-    return _with(facts, {})
-
-
-def _with(facts: ClusterFacts, read: Mapping[str, Manifest]) -> list[Stage]:
+def own(facts: ClusterFacts, read: Mapping[str, Manifest] = _NONE_READ) -> list[Stage]:
+    """The stages; of what comes from manifests, what is read."""
     job_set = read.get(manifests.JOBSET.name, _NOTHING)
     found = [
         Stage("networks of the pods", [*network_objects(facts), *claims(facts)]),

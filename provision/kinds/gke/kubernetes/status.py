@@ -14,7 +14,7 @@ from provision.documents.gke_status import JobState, NodeRequest, RequestState, 
 from provision.google import refusals
 from provision.google.refusals import Refusal
 from provision.kinds.gke.kubernetes import kueue, nodes, parts, pods, reasons
-from provision.kinds.gke.kubernetes.objects import conditions, holds, later
+from provision.kinds.gke.kubernetes.objects import Object, conditions, holds, later
 from provision.kinds.status import until
 from provision.screens.layout import counted
 from provision.time.clock import Clock
@@ -22,11 +22,10 @@ from provision.time.clock import Clock
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from provision.documents.status import Trouble
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.kinds.gke.kubernetes.nodes import Nodes
-    from provision.kinds.gke.kubernetes.objects import Object
-    from provision.kinds.gke.kubernetes.parts import Fault
     from provision.kinds.gke.kubernetes.pods import Pods
 
 REQUEST_API: Final = "autoscaling.x-k8s.io/v1"
@@ -42,7 +41,7 @@ class Status:
     workloads: tuple[Workload, ...]  # the jobs in the queue
     requests: tuple[NodeRequest, ...]
     outside: tuple[Workload, ...] = ()  # the jobs that no queue knows and that have not ended
-    faults: tuple[Fault, ...] = ()  # what is wrong with what Create has brought into the cluster
+    faults: tuple[Trouble, ...] = ()  # what is wrong with what Create has brought into the cluster
 
 
 def is_out_of_stock(thing: NodeRequest | Workload) -> bool:
@@ -64,7 +63,7 @@ def read(cluster: Cluster, clock: Clock = _CLOCK, facts: ClusterFacts | None = N
     works = cluster.all(kueue.API, "Workload")
     machines = cluster.all("v1", "Node", selector=kueue.POOL_LABEL)
     events = cluster.all("v1", "Event")
-    jobs = pods.read(cluster, works, machines, events)
+    of_queue, outside = pods.read(cluster, works, machines, events)
     said = said_before(events)
     waiting = {
         (str(work["metadata"].get("namespace", "")), str(work["spec"].get("queueName", "")))
@@ -77,7 +76,7 @@ def read(cluster: Cluster, clock: Clock = _CLOCK, facts: ClusterFacts | None = N
     found = []
     for work in works:
         uid = str(work["metadata"].get("uid", ""))
-        own = next(filter(None, map(jobs.of_queue.get, pods.owners(work))), pods.NOTHING)
+        own = next(filter(None, map(of_queue.get, pods.owners(work))), pods.NOTHING)
         states[uid] = state(work, own)
         told = of_workload(work, own, said.get(uid, ()), clock)
         found.append(dataclasses.replace(told, place=places.get(work["metadata"]["name"])))
@@ -88,7 +87,7 @@ def read(cluster: Cluster, clock: Clock = _CLOCK, facts: ClusterFacts | None = N
             request(it, next(filter(None, map(states.get, pods.owners(it))), None), clock)
             for it in cluster.all(REQUEST_API, REQUEST)
         ),
-        outside=jobs.outside,
+        outside=outside,
         faults=parts.look(cluster, facts) if facts else (),
     )
 

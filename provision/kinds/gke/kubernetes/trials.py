@@ -22,8 +22,8 @@ from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.google import refusals
 from provision.kinds.gke.kubernetes import all_gather, fabric_pods, jobs, reasons, status
 from provision.kinds.gke.kubernetes.kueue import NAMESPACE
-from provision.kinds.gke.kubernetes.objects import field, holds
-from provision.time.deadline import TransientError
+from provision.kinds.gke.kubernetes.objects import Object, field, holds
+from provision.time.deadline import Deadline, TransientError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from provision.documents.gke_status import Workload
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-    from provision.kinds.gke.kubernetes.objects import Object
     from provision.kinds.gke.kubernetes.status import Status
-    from provision.time.deadline import Deadline
     from provision.time.stages import Progress
 
 _POLL: Final = 10.0

@@ -124,7 +124,7 @@ run "slurms_partition_is_in_the_configuration_and_its_ports_are_those_of_the_pay
     error_message = "The configuration is ${output.metadata["aiinfra-config"]}."
   }
   assert {
-    condition     = join(" ", output.slurm_ports) == "569 61000-63999 6817 6818"
+    condition     = join(" ", output.slurm_ports) == "569 570 571 61000-63999"
     error_message = "The ports are ${jsonencode(output.slurm_ports)}."
   }
   assert {

@@ -1,14 +1,14 @@
 """A Compute Engine without a server: requests go to the service, at any moment one likes."""
 
-import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
-from rehearsal.cloud import compute
 from rehearsal.cloud.store import Database
-from rehearsal.cloud.wire import GoogleError, Request
+from rehearsal.cloud.wire import Reply
+from tests.rehearsal.cloud.sending import Sender
 
 PROJECT = "projects/proj-a1"
 ZONE = f"{PROJECT}/zones/us-central1-a"
@@ -33,28 +33,16 @@ SPOT: Json = {
 CLOSE: Json = {"name": "close", "groupPlacementPolicy": {"collocation": "COLLOCATED"}}
 
 
-class Compute:
+class Compute(Sender):
     """Compute Engine at the moment `now`, with `rate` seconds per second of cloud time."""
 
-    def __init__(self, path: Path) -> None:
-        self.database = Database(path)
-        self.now = 1_800_000_000.0
-        self.rate = 0.0
-        self.scenarios: frozenset[str] = frozenset()
+    def _answer(self, method: str, path: str, body: Json | None, query: dict[str, str]) -> Reply:
+        return self("compute", method, f"{path}?{urlencode(query)}", body)
 
     def call(self, method: str, path: str, body: Json | None = None, **query: str) -> Json:
-        request = Request(
-            method=method,
-            path=path,
-            query=query,
-            body=b"" if body is None else json.dumps(body).encode(),
-            now=self.now,
-            rate=self.rate,
-            scenarios=self.scenarios,
-        )
-        with self.database.transaction() as store:
-            reply = compute.service(request, store)
+        reply = self._answer(method, path, body, query)
         assert isinstance(reply.body, dict)
+        assert reply.status == 200, reply.body
         return reply.body
 
     def get(self, path: str, **query: str) -> Json:
@@ -74,9 +62,7 @@ class Compute:
 
     def refusal(self, method: str, path: str, body: Json | None = None, **query: str) -> Json:
         """The error of a request that must be refused."""
-        with pytest.raises(GoogleError) as caught:
-            self.call(method, path, body, **query)
-        answered = caught.value.reply().body
+        answered = self._answer(method, path, body, query).body
         assert isinstance(answered, dict)
         error: Json = answered["error"]
         return error
@@ -167,7 +153,7 @@ def metadata(**items: str) -> Json:
 
 @pytest.fixture
 def api(tmp_path: Path) -> Compute:
-    return Compute(tmp_path / "cloud.sqlite")
+    return Compute(Database(tmp_path / "cloud.sqlite"))
 
 
 @pytest.fixture

@@ -1,5 +1,3 @@
-"""What the simulated Google advises about capacity, and what it refuses to be asked."""
-
 from typing import Any
 
 import pytest

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.cloud import iam, projects
-from rehearsal.cloud.wire import Request
+from rehearsal.cloud import projects
 from tests.rehearsal.cloud.compute.conftest import (
     GROUP,
     GROUPS,
@@ -159,9 +158,7 @@ def test_who_lacks_the_permission_makes_no_group(made: Compute) -> None:
 
 
 def _iam(api: Compute, method: str, path: str, body: object = None) -> None:
-    where = f"projects/proj-a1/serviceAccounts{path}"
-    with api.database.transaction() as store:
-        iam.service(Request(method=method, path=where, body=json.dumps(body or {}).encode()), store)
+    assert api("iam", method, f"projects/proj-a1/serviceAccounts{path}", body or {}).status == 200
 
 
 def test_vms_do_not_come_with_a_default_account_that_was_deleted(

@@ -14,8 +14,7 @@ SPOT = {**ANY_SPOT, "instanceTerminationAction": "DELETE"}
 NEVER_AGAIN = {**STANDARD, "automaticRestart": False}
 NOTHING = {"instanceLifecyclePolicy": {"defaultActionOnFailure": "DO_NOTHING"}}
 BOTH_RUN = [("RUNNING", "NONE")] * 2
-UP = 25 + 60
-"""Seconds until a VM runs, and has for so long that something happens to it."""
+UP = 25 + 60  # seconds until a VM runs, and has for so long that something happens to it
 
 
 @pytest.fixture

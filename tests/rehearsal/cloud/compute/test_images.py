@@ -1,5 +1,3 @@
-"""The images that VMs boot from: which there are, and what becomes of withdrawn ones."""
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-"""Networks, what is in them, and how VMs are placed."""
-
 import re
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Reservations: made, looked at, and used up by VMs; and what Google refuses of them."""
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""Resize requests and flex start."""
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""What the simulated VMs tell of their start-up."""
-
 import itertools
 import json
 from typing import Any

@@ -1,12 +1,9 @@
-"""Nodes of pools, pods on them, and what runs on every node."""
-
 import itertools
 from typing import Any
 
 import pytest
 
 from provision.kinds.gke import testing
-from provision.kinds.gke.kubernetes.nodes import Nodes
 from provision.kinds.gke.kubernetes.objects import Object, build, conditions, holds
 from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
@@ -46,7 +43,7 @@ def test_nodes_have_the_labels_and_taints_of_their_pool(gke_of: Make) -> None:
     cluster = gke_of("gke-plain")
     found = {it.pool: it for it in cluster.seen.nodes}
     pool = cluster.facts.pools[0].name
-    assert (found[pool].count, found[pool].ready) == (2, 2)
+    assert [it.unready for it in found[pool].each] == ["", ""]
     node = cluster.api.all("v1", "Node", selector=f"cloud.google.com/gke-nodepool={pool}")[0]
     labels = node["metadata"]["labels"]
     assert labels["node.kubernetes.io/instance-type"] == "g2-standard-24"
@@ -69,18 +66,18 @@ def test_a_node_whose_host_fails_is_not_ready_until_it_is_back(gke_of: Make, clo
     cluster = gke_of("gke-plain", rate="1", scenario="host-error")
     name = cluster.facts.pools[0].name
 
-    def pool() -> Nodes:
-        return next(it for it in cluster.seen.nodes if it.pool == name)
+    def unready() -> list[str]:
+        (nodes,) = (it.each for it in cluster.seen.nodes if it.pool == name)
+        return sorted(it.unready for it in nodes)
 
     clock.forward(60)
-    assert pool().ready == 2
+    assert unready() == ["", ""]
     clock.forward(61)
-    down = pool()
-    assert (down.count, down.ready) == (2, 1)
-    (line,) = down.unready
+    ready, line = unready()
+    assert not ready
     assert line.endswith(" is not ready (NodeStatusUnknown): Kubelet stopped posting node status.")
     clock.forward(330 + 25 + 30)
-    assert (pool().ready, pool().unready) == (2, ())
+    assert unready() == ["", ""]
 
 
 def test_a_preempted_node_goes_and_comes_again_by_its_name(up: Make, clock: Clock) -> None:

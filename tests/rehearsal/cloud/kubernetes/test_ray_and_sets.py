@@ -1,5 +1,3 @@
-"""RayClusters, RayJobs and JobSets: what they consist of, and how they wait, run and end."""
-
 import dataclasses
 from typing import Any
 

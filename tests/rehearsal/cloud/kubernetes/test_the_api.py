@@ -1,5 +1,3 @@
-"""The API of a cluster: paths, server-side apply, schemas, deletion."""
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""Jobs in Kueue's queue, and the nodes that they wait for."""
-
 from collections.abc import Callable
 from typing import Any
 

@@ -52,6 +52,6 @@ def test_the_bandwidth_test_of_an_a3_ultra_cluster_comes_to_the_reference(
     assert measured.peak_in_place == pytest.approx(335.67, abs=0.02)
     assert measured.peak_out_of_place == pytest.approx(328.85, abs=0.02)
     assert set(measured.interfaces.values()) == {10}
-    assert testing.problems(tested) == []
+    assert list(testing.problems(tested)) == []
     assert "335.7 GB/s, 100% of the 335.67 GB/s published" in testing.passed(tested)
     assert not cluster.seen.workloads

@@ -1,46 +1,13 @@
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
 
 import pytest
 
-from rehearsal.cloud import (
-    billing,
-    compute,
-    container,
-    dashboards,
-    filestore,
-    iam,
-    metadata,
-    org_policies,
-    projects,
-    quota_limits,
-    services,
-)
-from rehearsal.cloud.storage import service as storage
 from rehearsal.cloud.store import Database
-from rehearsal.cloud.wire import GoogleError, Reply, Request, Service
+from rehearsal.cloud.wire import Reply
+from tests.rehearsal.cloud.sending import Sender
 
-_SERVICES: dict[str, Service] = {
-    "storage": storage.json_api,
-    "upload": storage.upload,
-    "media": storage.media,
-    "iam": iam.service,
-    "crm/v1": projects.service_v1,
-    "crm/v3": projects.service_v3,
-    "serviceusage": services.service,
-    "cloudbilling": billing.service,
-    "cloudquotas": quota_limits.shares,
-    "orgpolicy": org_policies.service,
-    "compute": compute.service,
-    "container": container.service,
-    "file": filestore.service,
-    "monitoring": dashboards.service,
-    "metadata": metadata.service,
-}
-_START = 1_795_000_000.0
 PLACE = "projects/proj-a1/locations/us-central1"
 CLUSTERS = f"{PLACE}/clusters"
 CLUSTER = f"{CLUSTERS}/loom"
@@ -62,43 +29,7 @@ L4: Json = {
 NO_RESERVATION = {"reservationAffinity": {"consumeReservationType": "NO_RESERVATION"}}
 
 
-class Api:
-    """Sends requests to the services without a server; its clock stands still until it is moved."""
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
-        self.now = _START
-        self.rate = 0.0
-        self.scenarios: frozenset[str] = frozenset()
-
-    def __call__(
-        self,
-        service: str,
-        method: str,
-        target: str,
-        body: Any = None,
-        headers: dict[str, str] | None = None,
-    ) -> Reply:
-        """The answer; refusals are answers too."""
-        path, _, query = target.partition("?")
-        parameters = parse_qsl(query, keep_blank_values=True)
-        request = Request(
-            method=method,
-            path=path,
-            query=dict(parameters),
-            parameters=parameters,
-            headers=headers or {},
-            body=body if isinstance(body, bytes) else json.dumps(body).encode() if body else b"",
-            now=self.now,
-            rate=self.rate,
-            scenarios=self.scenarios,
-        )
-        try:
-            with self.database.transaction() as store:
-                return _SERVICES[service](request, store)
-        except GoogleError as error:
-            return error.reply()
-
+class Api(Sender):
     def json(self, service: str, method: str, target: str, body: Any = None) -> Json:
         """The document of an answer that must be a success."""
         reply = self(service, method, target, body)
@@ -158,5 +89,5 @@ class Api:
 @pytest.fixture
 def api(tmp_path: Path) -> Iterator[Api]:
     database = Database(tmp_path / "cloud.sqlite")
-    yield Api(database)
+    yield Api(database, 1_795_000_000.0)
     database.close()

@@ -1,5 +1,3 @@
-"""Kubernetes Engine: clusters, their operations, and the versions on offer."""
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""Kubernetes Engine: node pools, and the machines that they are made of."""
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""Kubernetes Engine: node pools whose nodes come from a reservation."""
-
 from typing import Any
 
 import pytest

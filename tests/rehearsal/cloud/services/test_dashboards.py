@@ -1,5 +1,3 @@
-"""Monitoring dashboards."""
-
 from typing import Any
 
 from tests.rehearsal.cloud.services.conftest import Api

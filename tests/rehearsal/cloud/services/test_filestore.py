@@ -1,5 +1,3 @@
-"""Filestore: shares of NFS, each on a network."""
-
 from typing import Any
 
 import pytest

@@ -1,12 +1,10 @@
-"""Lists of objects by a pattern of names (matchGlob)."""
-
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
-from rehearsal.cloud.storage import service as storage
 from rehearsal.cloud.store import Database
-from tests.rehearsal.cloud.states import States
+from tests.rehearsal.cloud.sending import States
 
 NAMES = (
     "a-deployment/logs/1.log",
@@ -37,6 +35,5 @@ def test_a_pattern_stands_for_names_as_cloud_storage_has_it(
     bucket = States(Database(tmp_path / "cloud.sqlite"), "proj-a1")
     for name in NAMES:
         bucket.write(name)
-    listed = bucket.call(storage.json_api, "GET", "b/states/o", matchGlob=glob).body
-    assert isinstance(listed, dict)
-    assert tuple(it["name"] for it in listed.get("items", [])) == found
+    listed = bucket.listed(urlencode({"matchGlob": glob}))
+    assert tuple(it["name"] for it in listed) == found

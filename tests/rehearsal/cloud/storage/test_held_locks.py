@@ -6,9 +6,8 @@ from urllib.parse import quote
 
 import pytest
 
-from rehearsal.cloud.storage import service as storage
 from rehearsal.cloud.store import Database
-from tests.rehearsal.cloud.states import States
+from tests.rehearsal.cloud.sending import States
 
 STATE = "np-deployment/terraform/state/default.tfstate"
 LOCK = "np-deployment/terraform/state/default.tflock"
@@ -25,10 +24,6 @@ class Bucket(States):
         assert isinstance(content, bytes)
         return content
 
-    def delete(self) -> int:
-        path = f"b/states/o/{quote(LOCK, safe='')}"
-        return self.call(storage.json_api, "DELETE", path).status
-
     def take(self) -> int:
         """Ask for the lock as Terraform does."""
         return self.write(LOCK, ifGenerationMatch="0")
@@ -37,20 +32,12 @@ class Bucket(States):
         """Ask for it as Google's Python client does, which names it in the body."""
         parts = (json.dumps({"name": LOCK}), "{}")
         body = "".join(f"--x\r\ncontent-type: application/json\r\n\r\n{it}\r\n" for it in parts)
-        return self.call(
-            storage.upload,
-            "POST",
-            "b/states/o",
-            f"{body}--x--".encode(),
-            "multipart/related; boundary=x",
-            uploadType="multipart",
-            ifGenerationMatch="0",
-        ).status
+        target = "b/states/o?uploadType=multipart&ifGenerationMatch=0"
+        headers = {"content-type": "multipart/related; boundary=x"}
+        return self("upload", "POST", target, f"{body}--x--".encode(), headers).status
 
     def names(self) -> list[str]:
-        listed = self.call(storage.json_api, "GET", "b/states/o").body
-        assert isinstance(listed, dict)
-        return [item["name"] for item in listed.get("items", [])]
+        return [item["name"] for item in self.listed()]
 
 
 @pytest.fixture
@@ -72,9 +59,8 @@ def test_the_lock_says_who_holds_it_and_since_when(bucket: Bucket) -> None:
     assert lock["Created"] == "2027-01-15T07:48:00.000Z"
     assert lock["Path"] == f"gs://states/{LOCK}"
     # The XML API shows it too; where there is no bucket, there is none.
-    assert bucket.call(storage.media, "GET", f"states/{LOCK}").status == 200
-    path = f"b/another/o/{quote(LOCK, safe='')}"
-    assert bucket.call(storage.json_api, "GET", path).status == 404
+    assert bucket("media", "GET", f"states/{LOCK}").status == 200
+    assert bucket("storage", "GET", f"b/another/o/{quote(LOCK, safe='')}").status == 404
 
 
 @pytest.mark.parametrize("sign", [STATE, "np-deployment/deployment.json"])
@@ -88,7 +74,7 @@ def test_a_list_shows_the_lock_of_every_deployment(bucket: Bucket, sign: str) ->
 def test_a_deleted_lock_is_free_for_good(bucket: Bucket, *, seen: bool) -> None:
     assert not seen or bucket.read(LOCK).status == 200
     for _ in range(2):
-        assert bucket.delete() == 204
+        assert bucket.delete(LOCK) == 204
         assert bucket.take() == 200
     bucket.hold(held=False)
     assert bucket.lock() == b"x"
@@ -99,7 +85,7 @@ def test_nobody_holds_a_lock_once_the_scenario_is_over(bucket: Bucket) -> None:
     bucket.hold(held=False)
     assert bucket.names() == []
     assert bucket.take() == 200
-    assert bucket.delete() == 204
+    assert bucket.delete(LOCK) == 204
     bucket.hold(held=True)
     assert bucket.take() == 412
 

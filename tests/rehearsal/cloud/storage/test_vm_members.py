@@ -8,10 +8,9 @@ import pytest
 
 from rehearsal.cloud.compute import startup_told
 from rehearsal.cloud.compute.resources import INSTANCE
-from rehearsal.cloud.storage import service as storage
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import moment
-from tests.rehearsal.cloud.states import NOW, States
+from tests.rehearsal.cloud.sending import NOW, States
 
 FOLDER = "np-deployment"
 
@@ -80,11 +79,8 @@ class State(States):
 
     def _members(self) -> dict[str, Json]:
         prefix = f"{FOLDER}/vms/members/"
-        listed = self.call(storage.json_api, "GET", "b/states/o", prefix=prefix).body
-        assert isinstance(listed, dict)
-        return {
-            it["name"].removeprefix(f"{prefix}np-vm-")[:-5]: it for it in listed.get("items", [])
-        }
+        listed = self.listed(f"prefix={prefix}")
+        return {it["name"].removeprefix(f"{prefix}np-vm-")[:-5]: it for it in listed}
 
 
 @pytest.fixture

@@ -1,5 +1,3 @@
-"""How the provider reaches Google: addresses, credentials, retries, waits, batches."""
-
 import json
 import socket
 import threading

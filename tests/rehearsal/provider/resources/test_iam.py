@@ -1,5 +1,3 @@
-"""Service accounts, and members of policies."""
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""The rules of the conversion, on fields of the provider's own schema."""
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""Objects of buckets."""
-
 import base64
 import hashlib
 from pathlib import Path

@@ -9,12 +9,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
-from rehearsal.cloud import compute, discovery, iam
+from rehearsal.cloud import discovery
 from rehearsal.cloud.store import Database
-from rehearsal.cloud.wire import GoogleError, Reply, Request
+from rehearsal.cloud.wire import Reply
+from tests.rehearsal.cloud.sending import Sender
 
 STORIES = Path(__file__).parent / "traffic"
 REPLAYED = ("a_vpc", "b_gpu_nets", "d_a2_mig")
@@ -36,40 +38,26 @@ def _exchanges(story: str) -> list[dict[str, Any]]:
     return exchanges
 
 
-class Replay:
+class Replay(Sender):
     """Sends recorded requests, with the names and ids of this run for the recording's."""
 
     def __init__(self, database: Path) -> None:
-        self._database = Database(database)
+        super().__init__(Database(database))
         self._templates: list[str] = []
         self._made = 0
         self._ids: dict[str, str] = {}
         self._fingerprints: dict[str, str] = {}
         self._images: dict[str, str] = {}
         # Another service's, so no request of those that are sent here makes it.
-        account = Request(
-            method="POST",
-            path="projects/proj-a1/serviceAccounts",
-            query={},
-            body=b'{"accountId": "a2-node"}',
-        )
-        with self._database.transaction() as store:
-            iam.service(account, store)
+        self("iam", "POST", "projects/proj-a1/serviceAccounts", {"accountId": "a2-node"})
 
     def send(self, exchange: dict[str, Any]) -> Reply:
         text = json.dumps([exchange["path"], exchange["body"]])
         path, body = json.loads(self._translate(exchange, text))
-        request = Request(
-            method=exchange["method"],
-            path=path,
-            query=exchange["query"],
-            body=b"" if body is None else json.dumps(body).encode(),
-        )
-        try:
-            with self._database.transaction() as store:
-                reply = compute.service(request, store)
-        except GoogleError as error:
-            return error.reply()
+        target = f"{path}?{urlencode(exchange['query'])}"
+        reply = self("compute", exchange["method"], target, body)
+        if reply.status != 200:
+            return reply
         assert isinstance(reply.body, dict)
         self._learn(exchange, reply.body)
         return reply

@@ -1,18 +1,13 @@
 """The client that VMs have, every request that it sends, against the simulated Cloud Storage."""
 
-from __future__ import annotations
-
 import io
-from typing import TYPE_CHECKING
 
 import pytest
 from aiinfra_vm import metadata
 from aiinfra_vm.storage import NOTHING, Folder, Unchanged
+from google.cloud import storage
 
 from rehearsal.cloud.server import Cloud
-
-if TYPE_CHECKING:
-    from google.cloud import storage
 
 
 @pytest.fixture

@@ -1,15 +1,10 @@
 """google-cloud-storage, as the program uses it, against the simulated Cloud Storage."""
 
-from __future__ import annotations
-
 import hashlib
-from typing import TYPE_CHECKING
 
 import pytest
 from google.api_core import exceptions
-
-if TYPE_CHECKING:
-    from google.cloud import storage
+from google.cloud import storage
 
 _MEGABYTE = 1024 * 1024
 

@@ -1,5 +1,3 @@
-"""The login by hand."""
-
 from pathlib import Path
 
 import pytest

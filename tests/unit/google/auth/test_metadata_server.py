@@ -1,5 +1,3 @@
-"""The account that Google itself gives to a machine."""
-
 import contextlib
 import socket
 import time

@@ -1,7 +1,3 @@
-"""Credentials that end before what is waited for."""
-
-from __future__ import annotations
-
 import pytest
 
 from provision.google import auth

@@ -1,5 +1,3 @@
-"""What Google refuses, told in words that say what mends it."""
-
 from pathlib import Path
 
 import pytest

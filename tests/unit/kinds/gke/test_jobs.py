@@ -12,7 +12,7 @@ from provision.documents.job import Job, JobState
 from provision.errors import SettingsError
 from provision.kinds.gke import control_plane, preview
 from provision.kinds.gke.jobs import GkeJobs
-from provision.kinds.gke.kubernetes import run_jobs
+from provision.kinds.gke.kubernetes import job_pods, run_jobs
 from provision.kinds.gke.kubernetes import status as queue
 from provision.kinds.gke.preview import Room
 from provision.settings.job_options import JobArray
@@ -130,8 +130,7 @@ def test_why_a_program_failed_is_what_the_pod_of_its_rank_says(
     for status in pod.get("containerStatuses", []):
         status["name"] = run_jobs.CONTAINER
     own = [_pod(0), _pod(1, **pod)]
-    ours = having(_ends=lambda *_: ends, _pods=lambda *_: own, _told_by_job=None)
-    found = GkeJobs._first(ours, "a", 1, run_jobs.JOB_SET)
+    found = job_pods.first_failure(own, ends, list)
     assert found is not None
     assert found.words == words
 
@@ -167,11 +166,10 @@ def test_a_job_has_as_many_tasks_at_a_time_as_there_can_be_gpus_for(  # noqa: PL
     facts = dataclasses.replace(samples.facts(*(known[it] for it in pools)), gpu_quota=quota)
     array = JobArray.of(asked["array"]) if "array" in asked else None
     spec = JobSpec(name="a", command=("true",), **{**asked, "array": array})
-    ours = having(_facts=facts, _made={})
     if refused:
-        assert problem_of(SettingsError, GkeJobs._room, ours, spec).what == refused
+        assert problem_of(SettingsError, preview.room, facts, spec, dict).what == refused
         return
-    room = GkeJobs._room(ours, spec)
+    room = preview.room(facts, spec, dict)
     assert (room.nodes, room.gpus, room.slots, room.machines) == (nodes, gpus, slots, machines)
 
 
@@ -220,13 +218,13 @@ def test_a_job_runs_on_the_pool_of_the_machine_or_gpu_that_it_names(
     machine: str | None, nodes: int | None, pool: str | None, refused: str | None
 ) -> None:
     pools = (samples.MEGA, samples.HIGH, samples.ULTRA, samples.T4)
-    ours = having(_facts=having(pools=pools, has_queue=False, ray_operator=False), _made={})
+    facts = having(pools=pools, has_queue=False, ray_operator=False)
     spec = JobSpec(name="a", command=("true",), nodes=nodes, machine=machine)
     if not refused:
-        found = GkeJobs._room(ours, spec)
+        found = preview.room(facts, spec, dict)
         assert (found.pool.name, found.nodes) == (pool, nodes or 1)
         return
-    problem = problem_of(SettingsError, GkeJobs._room, ours, spec)
+    problem = problem_of(SettingsError, preview.room, facts, spec, dict)
     assert problem.what == refused
     told = "a3-megagpu-8g (nvidia-h100-mega-80gb), a3-highgpu-8g" if nodes is None else " of h100, "
     assert told in problem.why

@@ -101,7 +101,7 @@ def test_only_a_rule_of_this_network_for_this_clusters_nodes_is_ours(
 ) -> None:
     found = rule(name, *tags.split(), network=network)
     assert OURS.has_rule(found) is expected
-    assert expected or OURS.with_rules([found]) == OURS
+    assert expected or OURS.with_own([found]) == OURS
     dotted = dataclasses.replace(OURS, cluster="n.-gke")
     assert not dotted.has_rule(found), "a dot in a name stands for no other character"
 
@@ -129,7 +129,7 @@ def test_the_rule_of_gateways_is_that_of_the_only_cluster_of_its_network(
 ) -> None:
     known, found = OURS.beside([*_in(other), {}] if other else []), rule(name, network=network)
     assert known.has_rule(found) is expected
-    assert known.with_rules([found]).stems == (frozenset({"gkegw1-nv9e"}) if expected else set())
+    assert known.with_own([found]).stems == (frozenset({"gkegw1-nv9e"}) if expected else set())
 
 
 @cases("""
@@ -142,7 +142,7 @@ def test_endpoints_are_those_of_the_only_cluster_of_their_network(
     other: str, network: str, *, expected: bool
 ) -> None:
     group = {"name": f"k8s1-{SHORT}-default-web-80-d9441438", "network": LINK + net(network)}
-    known = OURS.beside(_in(other)).with_endpoints([group, {**group, "name": "my-endpoints"}])
+    known = OURS.beside(_in(other)).with_own((), [group, {**group, "name": "my-endpoints"}])
     assert known.stems == ({SHORT} if expected else set())
     assert known.has_named(group) is expected
 
@@ -150,7 +150,7 @@ def test_endpoints_are_those_of_the_only_cluster_of_their_network(
 def test_what_has_the_stem_of_one_of_our_rules_is_ours() -> None:
     names = (f"k8s-fw-{BALANCER}", f"k8s2-{SHORT}-default-web-8a9b0c1d", "gke-np-gke-0a1b2c3d-vms")
     ours = [rule(name, TAG) for name in names]
-    known = OURS.with_rules([*ours, rule(f"k8s-fw-{OTHER}", FOREIGN)])
+    known = OURS.with_own([*ours, rule(f"k8s-fw-{OTHER}", FOREIGN)])
     assert known.stems == {BALANCER, SHORT}
     assert OURS.with_stems([f"k8s-fw-l7--{ID}"]).stems == {ID, ID[:8]}
     for name in (BALANCER, f"k8s2-tcp-{SHORT}-default-api-00000000"):

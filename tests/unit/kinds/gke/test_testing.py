@@ -240,7 +240,7 @@ def _tested(
 
 def test_good_nodes_pass_beside_the_figure_that_is_published_if_one_is() -> None:
     tested = _tested(GOOD, "ab")
-    assert testing.problems(tested) == []
+    assert not list(testing.problems(tested))
     assert testing.passed(tested) == (
         "demo-h200: 2 nodes with 16 GPUs: no faults; all_gather reaches 335.7 GB/s, 100% of the"
         " 335.67 GB/s published for 2: good"
@@ -255,10 +255,10 @@ def test_good_nodes_pass_beside_the_figure_that_is_published_if_one_is() -> None
     used = {"test-w-0-0": ("Socket",)}
     slow = dataclasses.replace(_with(0.01), used=used)
     tested = _tested(slow, "ab", pool=samples.L4, checked={})
-    assert testing.problems(tested) == []
+    assert not list(testing.problems(tested))
     assert "without a verdict: no figure is published" in testing.passed(tested)
     tested = _tested(GOOD, "a")
-    assert testing.problems(tested) == []
+    assert not list(testing.problems(tested))
     assert testing.passed(tested).endswith("one node has no network to measure")
     (problem,) = testing.problems(_tested(all_gather.parse(""), "a"))
     assert problem.what == "a: the measurement did not end, or failed"

@@ -1,5 +1,3 @@
-"""A GKE cluster: from settings to Terraform's variables, from outputs to words."""
-
 import dataclasses
 from typing import Any, cast
 

@@ -39,7 +39,7 @@ def test_the_number_of_vms_is_written_once_and_accounts_and_faults_are_read() ->
     assert folder.written == ['{"instance_count": 3}', '{"instance_count": 4}']
     seat = AWAY | {"faults": ["NVRM: Xid 79"]}
     folder = MemoryFolder({"vms/roster.json": json.dumps({"members": [seat]})})
-    (found,) = agent.seats(_cloud(folder)).values()
+    (found,) = agent.heard(_cloud(folder)).seats.values()
     assert (found.rank, found.faults) == (None, ("NVRM: Xid 79",))
     members = [
         {"instance_id": "1", "account": "103271949540120710052", "present": False},
@@ -77,7 +77,7 @@ def test_a_clock_that_is_wrong_is_seen_in_what_a_vm_writes(
 )
 def test_a_roster_that_is_missing_or_spoiled_ranks_nobody(text: str | None) -> None:
     folder = MemoryFolder({} if text is None else {"vms/roster.json": text})
-    assert agent.seats(_cloud(folder)) == {}
+    assert agent.heard(_cloud(folder)).seats == {}
     assert agent.accounts(folder) == {}
 
 

@@ -17,7 +17,7 @@ from provision.errors import (
 from provision.google.api import GoogleApi, GoogleApiError
 from provision.google.owner import Owner
 from provision.kinds.vms import flex_start
-from provision.kinds.vms.flex_start import ResizePlan, ResizeRequest
+from provision.kinds.vms.flex_start import ResizeRequest
 from provision.lifecycle import ownership
 from provision.report import Report
 from provision.spec.pools import Group
@@ -59,7 +59,10 @@ def _request(number: int, count: int, state: str) -> ResizeRequest:
     return ResizeRequest.of(_document(state, name=f"np-{number}", count=count))
 
 
-def _decide(size: int, vms: int, *requests: ResizeRequest, last: int = 0) -> ResizePlan:
+Plan = tuple[dict[str, ResizeRequestSpec], int, int]
+
+
+def _decide(size: int, vms: int, *requests: ResizeRequest, last: int = 0) -> Plan:
     return flex_start.decide(
         _group(size), vms=vms, requests=requests, prefix="np", last=last, run_seconds=RUN
     )
@@ -75,13 +78,13 @@ def test_a_request_is_open_until_google_has_decided_and_who_may_not_look_is_told
 DONE, OPEN = _request(1, 2, "SUCCEEDED"), _request(1, 2, "ACCEPTED")
 
 
-def _plan(last: int, postponed: int = 0, **asked: int) -> ResizePlan:
+def _plan(last: int, postponed: int = 0, **asked: int) -> Plan:
     """The plan that asks for so many VMs each."""
     specs = {
         name.replace("_", "-"): ResizeRequestSpec(count=count, run_seconds=RUN)
         for name, count in asked.items()
     }
-    return ResizePlan(requests=specs, last=last, postponed=postponed)
+    return specs, last, postponed
 
 
 @cases("""

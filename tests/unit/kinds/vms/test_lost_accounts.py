@@ -124,12 +124,12 @@ def test_vms_whose_account_is_gone_are_out_of_date_though_of_the_newest_template
 def test_who_waits_for_a_job_is_told_and_google_asked_once_a_minute() -> None:
     google = Google(404)
     watch = jobs.Watch(_cloud(google), Clock())
-    first, second = watch.deaf(), watch.deaf()
+    first, second = watch.look()[0], watch.look()[0]
     assert first == second
     assert f"undelete {FIRST}" in first
     assert "\n" not in first
     assert google.asked == [f"projects/p/serviceAccounts/{OURS}"]
-    assert not jobs.Watch(_cloud(Google(500)), Clock()).deaf()
+    assert not jobs.Watch(_cloud(Google(500)), Clock()).look()[0]
 
 
 @pytest.mark.parametrize("code", [403, 503])

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from provision.documents.vm_status import GpuCheck
 from provision.errors import ClusterError, Problem
 from provision.google.api import GoogleApi
 from provision.kinds import happened
@@ -123,7 +124,7 @@ def test_who_says_with_its_heartbeat_that_it_is_done_is_not_asked() -> None:
     }
     names = [*(beats.keys() - {"somebody"}), "unheard"]
     api = FakeApi(**{name: [_told("running", "gpu")] for name in names})
-    reader = Reader(cast("GoogleApi", api), PLACE, Clock(), beats=lambda: beats)
+    reader = Reader(cast("GoogleApi", api), PLACE, Clock(), look=lambda: beats)
     others = ["failed", "late", "mute", "spoiled", "unheard"]
     assert sorted(reader.slow(names)) == others
     found = reader.read(names)
@@ -144,12 +145,14 @@ def test_one_document_has_all_steps_and_the_gpus_with_what_nccl_uses() -> None:
     it = Startup.of(_at(10, "failed", 3))
     assert (it.state, it.step, it.detail) == ("failed", "gpu", "boot 3")
     assert set(it.steps) == {"gpu"}
-    assert it.gpu_check == {"gpus": 8}
+    assert it.gpu_check == GpuCheck(gpus=8)
     fabric = {"kind": "gib", "plugin": "nccl-gib=1.1.0", "faults": [], "notes": []}
     told = {"state": "done", "steps": {}, "gpu_check": {"gpus": 8}, "fabric": fabric}
     it = Startup.of({"startup": json.dumps(told)})
-    assert it.gpu_check == {"gpus": 8, "fabric": fabric}
-    assert Startup.of({"startup": json.dumps({**told, "fabric": "?"})}).gpu_check == {"gpus": 8}
+    assert it.gpu_check == GpuCheck(gpus=8, fabric="gib")
+    assert Startup.of({"startup": json.dumps({**told, "fabric": "?"})}).gpu_check == GpuCheck(
+        gpus=8
+    )
     odds: list[object] = [True, [], "x", 7, None]
     for odd in odds:
         assert Startup.of({"startup": json.dumps({**told, "gpu_check": odd})}).gpu_check is None
@@ -260,7 +263,7 @@ def test_a_step_that_may_fail_is_worth_a_note_and_a_command_that_got_over_it_non
     assert "the step ops-agent failed on a" in note.what
     assert note.why.endswith("E: no route")
     found, _ = _wait(FakeApi(a=[_failing(3), DONE]))
-    assert startup.notes(found) == []
+    assert not list(startup.notes(found))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "null"])

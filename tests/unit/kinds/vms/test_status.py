@@ -294,13 +294,14 @@ def test_what_slurm_says_is_read_with_numbers_of_all_nodes() -> None:
     nodes = [{"name": f"np-vm-{it}"} | node for it in "ab"]
     nodes += [{"name": "np-vm-c", "state": "down", "reason": "x" * 500, "gpus": 8}]
     text = json.dumps({"at": time.time() - 30, "head": "np-vm-b", "nodes": nodes})
-    queue = agent.queue(MemoryFolder({"vms/slurm/nodes.json": text}))
+    queue = MemoryFolder({"vms/slurm/nodes.json": text}).read(agent.QUEUE)
     assert queue is not None
     now = queue.now(Clock())
     assert (now.head, now.states) == ("np-vm-b", {"down": 1, "mixed": 2})
     assert (now.gpus, now.gpus_in_use, now.silent_seconds) == (24, 6, 30)
     assert len(queue.nodes["np-vm-c"].reason) == 160
-    assert agent.queue(MemoryFolder({"vms/slurm/nodes.json": '{"nodes": []}'})) is None
+    spoiled = MemoryFolder({"vms/slurm/nodes.json": '{"nodes": []}'})
+    assert spoiled.read(agent.QUEUE) is None
 
 
 @cases("""

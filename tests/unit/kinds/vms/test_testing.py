@@ -3,13 +3,14 @@
 import dataclasses
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 
 from provision.documents.checks import VmCheck
 from provision.documents.timeline import StageName
-from provision.documents.vm_status import StartupStep
+from provision.documents.vm_status import GpuCheck, StartupStep
 from provision.errors import ClusterError, StillWaiting
 from provision.kinds.vms import agent, instances, testing
 from provision.kinds.vms.instances import Vm
@@ -39,14 +40,15 @@ def test_a_bad_vm_is_not_recreated_under_who_works_and_of_many_a_handful_is_name
     (problem,) = testing.of_vms(bound, {"vm-0": VmCheck(faults=(SEVEN,))}, WHERE)
     assert problem.fix.endswith("--fault-reasons=behavior=CHIP_ERROR")
     vms = made(9)
-    problems = testing.of_vms(vms, {vm.name: VmCheck(faults=(SEVEN,)) for vm in vms}, WHERE)
+    problems = [*testing.of_vms(vms, {vm.name: VmCheck(faults=(SEVEN,)) for vm in vms}, WHERE)]
     assert len(problems) == 6
     assert problems[5].what == "4 more: vm-5, vm-6, vm-7, vm-8"
 
 
 OLDER = "by a version of this tool whose VMs hear of nothing; run Create --replace-vms"
-REPORTED = {"gpus": 8, "names": ["NVIDIA H100 80GB HBM3"] * 8, "driver": "580", "ecc_errors": 0}
-REPORTED |= {"interfaces": 9}
+REPORTED = GpuCheck(
+    gpus=8, names=("NVIDIA H100 80GB HBM3",) * 8, driver="580", ecc_errors=0, interfaces=9
+)
 
 
 @cases("""
@@ -73,7 +75,7 @@ told                          | gpus | faults
 def test_of_who_can_not_be_asked_its_start_up_tells(
     told: dict[str, Any], gpus: int | None, faults: str
 ) -> None:
-    checked = REPORTED | {"gpus": gpus} if gpus else None
+    checked = replace(REPORTED, gpus=gpus) if gpus else None
     found = testing._judged(made(1)[0], Startup(**told, gpu_check=checked), None).faults
     assert found == (*[SEVEN] * (gpus == 7), f"it can't be asked: {faults}")
 
@@ -154,9 +156,9 @@ def test_a_vm_as_it_should_be_or_with_a_part_of_a_gpu_has_no_faults() -> None:
     assert check.faults == ()
     assert (check.gpus, check.driver, check.ecc_errors) == (8, "580.95.05", 0)
     assert (check.diagnostic, check.interfaces, check.local_ssds) == ("passed", 9, 16)
-    part = {"gpus": 1, "names": ["NVIDIA RTX Pro 6000 Blackwell DC-12Q"], "interfaces": 1}
-    assert instances.reported(_vm("g4-standard-6", 1), REPORTED | part).faults == ()
-    assert instances.reported(_vm("g4-standard-96", 1), REPORTED | part).faults != ()
+    part = GpuCheck(gpus=1, names=("NVIDIA RTX Pro 6000 Blackwell DC-12Q",), interfaces=1)
+    assert instances.reported(_vm("g4-standard-6", 1), part).faults == ()
+    assert instances.reported(_vm("g4-standard-96", 1), part).faults != ()
 
 
 EIGHT = [_gpu() for _ in range(8)]
@@ -232,7 +234,9 @@ change                | fault
 {interfaces: 1}       | 1 network interfaces instead of 9
 """)
 def test_what_a_vm_reported_is_judged_likewise(change: dict[str, Any], fault: str) -> None:
-    assert instances.reported(_vm(), REPORTED | change).faults == ((fault,) if fault else ())
+    assert instances.reported(_vm(), replace(REPORTED, **change)).faults == (
+        (fault,) if fault else ()
+    )
 
 
 Answers = Callable[[dict[str, Any], str], dict[str, Any] | None]
@@ -415,7 +419,7 @@ def test_what_is_used_has_another_nccl_or_no_figure_is_no_fault() -> None:
     (note,) = testing.notes(measured)
     assert "NCCL 2.28.7, and the network's plugin came with 2.29.1" in note.what
     assert f"LD_PRELOAD={plugin}" in note.fix
-    assert testing.notes(_measured(_network(), made(2))[0]) == []
+    assert not list(testing.notes(_measured(_network(), made(2))[0]))
     measured, _ = _measured(lambda *_: LACKING, made(2, "g2-standard-24", 1))
     assert testing.problems(measured, WHERE) == []
     (note,) = testing.notes(measured)

@@ -1,11 +1,10 @@
-"""A group of VMs: from settings to Terraform's variables."""
-
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
+from provision.context import Cloud
 from provision.deployment.deployment import ResizeRequestSpec, RunInputs
 from provision.deployment.kind import deploy
 from provision.files.archive import Archive
@@ -20,9 +19,6 @@ from provision.spec.cluster import VmSpec
 from provision.state.location import StateLocation
 from tests.table import cases
 from tests.unit.kinds.cases import follows, having, settings
-
-if TYPE_CHECKING:
-    from provision.context import Cloud
 
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 LOCATION = StateLocation("state", "clusters/np-deployment", is_default=False)

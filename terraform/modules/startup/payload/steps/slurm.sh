@@ -19,7 +19,8 @@ is_new_enough() {
 
 # Jobs of Run have one each of these while they run: none reads another's files or environment. Of
 # the same numbers on every VM, as Slurm knows users by number; no program gives these to others
-# (systemd's docs/UIDS-GIDS.md of 004e3ed1, read 2026-11-29: 60578 to 61183 are unused).
+# (systemd's docs/UIDS-GIDS.md of 004e3ed1, read 2026-11-29: 60578 to 61183 are unused). Expired, as
+# what make_user makes is; sysusers does so from 257 on alone.
 make_job_users() {
   local number name last
   install --directory /etc/sysusers.d
@@ -29,6 +30,10 @@ make_job_users() {
       $((FIRST_JOB_USER + number))
   done >/etc/sysusers.d/aiinfra-slurm.conf
   systemd-sysusers /etc/sysusers.d/aiinfra-slurm.conf || return
+  for ((number = 0; number < JOB_USERS; number++)); do
+    printf -v name 'aiinfra-job-%02d' "$number"
+    [[ $(getent shadow "$name") == *:1: ]] || chage --expiredate 1 "$name" || return
+  done
   last=$(id --user "$name")
   [[ $last == $((FIRST_JOB_USER + JOB_USERS - 1)) ]] ||
     fail "the user $name has the number $last, not $((FIRST_JOB_USER + JOB_USERS - 1)), which is" \

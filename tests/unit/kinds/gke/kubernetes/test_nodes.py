@@ -1,5 +1,3 @@
-"""What a node's labels, annotations, conditions and events say of it."""
-
 import dataclasses
 import datetime as dt
 import json

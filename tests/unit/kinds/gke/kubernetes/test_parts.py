@@ -1,13 +1,12 @@
 """What of a cluster's own programs and objects is gone, or does not work."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 from typing import Any
 
 import pytest
 
+from provision.documents.status import Trouble
 from provision.kinds.gke.kubernetes import kueue, nccl, parts
 from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from provision.kinds.gke.kubernetes.objects import Object, build
@@ -45,7 +44,7 @@ def _whole(facts: ClusterFacts = FACTS) -> list[Object]:
     return copy.deepcopy(made)
 
 
-def _look(there: list[Object], facts: ClusterFacts = FACTS) -> list[parts.Fault]:
+def _look(there: list[Object], facts: ClusterFacts = FACTS) -> list[Trouble]:
     def listed(api: str, kind: str, namespace: str = "", _: str = "") -> list[Object]:
         if kind == "Pod":
             return [{"spec": {"nodeName": "n1"}, "status": {"containerStatuses": [CRASHES]}}]
@@ -83,11 +82,11 @@ def test_what_is_there_and_does_not_work_is_told_in_kubernetes_own_words() -> No
 
     first, second, third = _look(there)
     assert first.what.startswith(f"the Deployment {kueue.MANAGER} is not available: no job starts")
-    assert first.why == "Deployment does not have minimum"
+    assert first.why == ("Deployment does not have minimum",)
     assert first.by_itself
-    assert second.why == "FlavorNotFound: no flavor dws-a"
+    assert second.why == ("FlavorNotFound: no flavor dws-a",)
     assert "is ready on 1 of 2 GPU nodes" in third.what
-    assert third.why == "install on n1: CrashLoopBackOff"
+    assert third.why == ("install on n1: CrashLoopBackOff",)
 
 
 def test_a_cluster_without_a_queue_needs_none() -> None:

@@ -54,7 +54,7 @@ READY = ("Ready", "True", "")
 def _outside(
     *things: Object, works: tuple[Object, ...] = (), events: tuple[Object, ...] = ()
 ) -> tuple[Workload, ...]:
-    return pods.read(cast("Cluster", Things(*things)), works, [NODE], events).outside
+    return pods.read(cast("Cluster", Things(*things)), works, [NODE], events)[1]
 
 
 def test_a_job_in_the_queue_is_known_by_whatever_owns_its_pods() -> None:
@@ -62,9 +62,9 @@ def test_a_job_in_the_queue_is_known_by_whatever_owns_its_pods() -> None:
     job = _thing("Job", "train-0", jobset)
     work = _thing("Workload", "jobset-train", jobset)
     things = Things(jobset, job, _pod("a", job, READY), _pod("b", job, READY, node=None))
-    found = pods.read(cast("Cluster", things), [work], [NODE], [])
-    assert found.outside == ()
-    (own,) = found.of_queue.values()
+    of_queue, outside = pods.read(cast("Cluster", things), [work], [NODE], [])
+    assert outside == ()
+    (own,) = of_queue.values()
     assert (own.counts, own.pools) == (PodCounts(waiting=1, ready=1), ("np-gpu",))
     assert "metadata.namespace!=kube-system" in things.fields
 

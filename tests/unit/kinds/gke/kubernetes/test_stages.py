@@ -119,7 +119,7 @@ def test_what_was_asked_for_is_joined_with_what_was_made() -> None:
     assert (pool.accelerator, pool.gpus, pool.max_nodes) == ("nvidia-h200-141gb", 8, 4)
     assert (pool.interfaces, pool.max_run_seconds) == (10, 3600)
     assert pool.mode is Mode.FLEX_START_QUEUED
-    assert found.queued_pools == (pool,)
+    assert pool.queued
     names = ("gvnic-1", "demo-gpu-net-1", "demo-gpu-subnet-1", "NetDevice")
     assert [dataclasses.astuple(it) for it in found.networks] == [names]
     assert found.buckets == (Mount(bucket="data", path="/mnt/data"),)

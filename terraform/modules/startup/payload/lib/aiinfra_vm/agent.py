@@ -21,8 +21,10 @@ from aiinfra_vm import (
     disk_health,
     gpu_health,
     idle,
+    job,
     job_leader,
     job_node,
+    job_room,
     jobs,
     looks,
     members,
@@ -214,6 +216,9 @@ class Agent:
             duties += [self._lead_jobs, self._follow_job]
         else:
             self._ends.watch()
+            home = self._disk / job.HOME.relative_to("/")
+            room = threading.Thread(target=job_room.keep, args=(home, self._folder), daemon=True)
+            room.start()
             duties.append(self._tell_end)
         due = [0.0] * len(duties)
         while not self._stopping.is_set():

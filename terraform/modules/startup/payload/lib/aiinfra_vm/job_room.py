@@ -11,6 +11,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Callable, Iterator
@@ -22,6 +23,19 @@ FULL = 80
 PACKAGES = ".aiinfra-packages"
 """Where in the home of the jobs' user they are, by the program that installs them."""
 _UNUSED = 86_400.0  # seconds
+_EVERY = 600.0  # seconds
+
+
+def keep(home: Path, shared: storage.Folder) -> None:
+    """Make room for ever, by looks: where no program of root's begins a job, as with Slurm.
+
+    There each job has its packages in its own folder.
+    """
+    while True:
+        for words in make(home, home, shared, os.getpid):
+            sys.stdout.write(f"aiinfra: {words}\n")
+            sys.stdout.flush()
+        time.sleep(_EVERY)
 
 
 def make(home: Path, user: Path, shared: storage.Folder, become: Callable[[], object]) -> list[str]:
@@ -61,6 +75,8 @@ def _old(home: Path, packages: Path, shared: storage.Folder) -> Iterator[tuple[P
                 yield path, f"an environment of packages that no job has used for {_days(age)}"
     found = []
     for path in home.iterdir():
+        if os.fsencode(f"{path}/") in used:  # whatever is said of it; with Slurm, it is a home
+            continue
         with contextlib.suppress(OSError, ValueError):
             told = shared.read(jobs.course_of(path.name)) if "." not in path.name else None
             course = jobs.course(told[0]) if told else None

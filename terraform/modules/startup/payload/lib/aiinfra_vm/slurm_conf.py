@@ -39,7 +39,7 @@ SETTINGS = {
     "SlurmUser": "slurm",
     "StateSaveLocation": str(STATE),
     "SlurmdSpoolDir": "/var/lib/slurm/slurmd",
-    "SlurmctldPidFile": "/run/slurmctld.pid",
+    "SlurmctldPidFile": "/run/slurmctld/slurmctld.pid",
     "SlurmdPidFile": "/run/slurmd.pid",
     # A VM of the same name brings its new address; from 24.11 on it does so without being told.
     "SlurmctldParameters": "cloud_reg_addrs",
@@ -79,17 +79,28 @@ ConstrainDevices=yes
 ConstrainRAMSpace=yes
 """
 _SUBMIT = """\
+local ends = ENDS
 -- By such a comment a job of Run's is known, and gets its folder: root's alone. A control character
 -- could make another line of what squeue says, and blanks could stand before it.
 local function refused(job, by)
-  local comment, name = job.comment or "", job.name or ""
-  if by == 0 or not (comment:find("aiinfra:", 1, true) or (comment .. name):find("%c")) then
+  local comment, said = job.comment or "", ""
+  for _, it in ipairs({"comment", "name", "tres_per_job", "tres_per_node"}) do
+    said = said .. (job[it] or "")
+  end
+  if by == 0 or not (comment:find("aiinfra:", 1, true) or said:find("%c")) then
     return slurm.SUCCESS
   end
-  slurm.log_user("the comment may not have aiinfra: in it, nor control characters")
+  slurm.log_user("the comment may not have aiinfra: in it, and no option control characters")
   return slurm.ERROR
 end
-function slurm_job_submit(job, partitions, by) return refused(job, by) end
+function slurm_job_submit(job, partitions, by)
+  local endless = job.time_limit == slurm.NO_VAL or job.time_limit == slurm.INFINITE
+  if ends and by ~= 0 and endless and job.time_min == slurm.NO_VAL then
+    slurm.log_user("these VMs end some day (MAX_RUN_DURATION, flex start), and what might not be"
+      .. " over by then does not begin: scancel it, and send it again with --time")
+  end
+  return refused(job, by)
+end
 function slurm_job_modify(job, record, partitions, by) return refused(job, by) end
 """
 _PROLOG = """\
@@ -164,10 +175,13 @@ def options(this: Machine) -> str:
     return f"RealMemory={this.memory}{gpus}{feature}"
 
 
-def files(cluster: str, partition: str, head: str, this: Machine, life: int = 0) -> dict[str, File]:
+def files(  # noqa: PLR0913 - all that they follow from
+    cluster: str, partition: str, head: str, this: Machine, life: int = 0, *, ends: bool = False
+) -> dict[str, File]:
     """Path below the root -> file.
 
     `head`: NAME(ADDRESS) of it. `life`: which of a head's lives this is; 0 where this VM is none.
+    `ends`: whether Google ends this VM some day.
 
     Raises:
         ValueError: The head is none, and might bring lines of its own, which root would follow.
@@ -199,7 +213,7 @@ def files(cluster: str, partition: str, head: str, this: Machine, life: int = 0)
             "".join(f"Name=gpu{typed} File=/dev/nvidia{number}\n" for number in this.gpus)
         ),
         f"{FOLDER}/cgroup.conf": File(CGROUP),
-        f"{FOLDER}/job_submit.lua": File(_SUBMIT),
+        f"{FOLDER}/job_submit.lua": File(_SUBMIT.replace("ENDS", str(ends).lower())),
         f"{FOLDER}/aiinfra-prolog": File(_PROLOG, 0o755),
         f"{FOLDER}/aiinfra-task-prolog": File(_TASK_PROLOG, 0o755),
         "etc/default/slurmd": File(f"SLURMD_OPTIONS='-Z --conf \"{options(this)}\"'\n"),

@@ -153,7 +153,7 @@ def _queued(  # noqa: PLR0913 - as above
     held = job_course.kept_waiting(course, spec, world.known, world.now, cancelled=cancelled)
     if held is not None and held.state.is_over:
         return Turn(held, cancel=(entry.number, *more))
-    return Turn(course._replace(why=_why(entry, world.queue)), cancel=more)
+    return Turn(course._replace(why=waits_for(entry, world.queue)), cancel=more)
 
 
 def _one(own: Sequence[Entry], attempt: int) -> tuple[Entry | None, tuple[str, ...]]:
@@ -219,7 +219,7 @@ def _unable(course: Course, spec: Spec, entry: Entry, now: float) -> Course:
     return job_course.failed(course, spec, failure, what, now)
 
 
-def _why(entry: Entry, queue: Sequence[Entry]) -> str:
+def waits_for(entry: Entry, queue: Sequence[Entry]) -> str:
     """Why a job waits, in words."""
     reason = entry.reason.replace("_", " ")
     if reason == "Resources":
@@ -256,7 +256,7 @@ def _array(  # noqa: PLR0913 - as above
         if tasks.entries and held is not None and held.state.is_over:
             turn = Turn(held, cancel=tuple(it.number for it in tasks.entries))
         elif tasks.entries:
-            turn = Turn(course._replace(why=_why(tasks.entries[0], world.queue)))
+            turn = Turn(course._replace(why=waits_for(tasks.entries[0], world.queue)))
         else:
             turn = Turn(tasks.through(world.now))
     else:

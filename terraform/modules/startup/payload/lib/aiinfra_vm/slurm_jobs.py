@@ -74,6 +74,10 @@ class SlurmJobs:
         wanted = dict(jobs.index(self._index.text))
         ours = {it.job for it in queue if it.job and not it.is_over}
         self._cancel(it for it in queue if it.job in ours - set(wanted) and not it.is_over)
+        # What a job has sent itself ends with it, else its user would be nobody's next.
+        users = {it.user for it in queue if it.job and not it.is_over}
+        left = (it for it in queue if slurm_queue.is_users(it.user) and it.user not in users)
+        self._cancel(it for it in left if not it.is_over)
         if not wanted:
             return
         known = roster.parse(self._roster.text)

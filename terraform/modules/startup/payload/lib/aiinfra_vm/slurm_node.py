@@ -73,8 +73,12 @@ class Controller:
         shutil.chown(_RUN, "slurm", "slurm")
         with self._lock:
             if not self._over:
-                self._process = subprocess.Popen(
-                    ["/usr/sbin/slurmctld", "-D"], stdin=subprocess.DEVNULL
+                # What it becomes, with the right to a port that no program of a job can have.
+                become = ("--reuid=slurm", "--regid=slurm", "--init-groups")
+                rights = (f"--{it}-caps=+net_bind_service" for it in ("inh", "ambient"))
+                self._process = subprocess.Popen(  # noqa: S603 - all constant
+                    ["/usr/bin/setpriv", *become, *rights, "/usr/sbin/slurmctld", "-D"],
+                    stdin=subprocess.DEVNULL,
                 )
 
     def alive(self) -> bool:
@@ -183,7 +187,8 @@ class Node(heads.Node):
         at = f"{head.claim.vm}({head.claim.address})"
         gpus = configuration.value("gpus")
         this = slurm_conf.machine(gpus["accelerator"] if gpus else "")
-        files = slurm_conf.files(*self._names, at, this, life)
+        ends = configuration.value("max_run_seconds") is not None
+        files = slurm_conf.files(*self._names, at, this, life, ends=ends)
         if slurm_conf.write(Path("/"), files) or start:
             _restart()
         self._joined, self._strange, self._looked = False, 0, time.monotonic()

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import socket
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Sequence
 
-from aiinfra_vm import report, slurm_queue
+from aiinfra_vm import report, slurm_course, slurm_queue
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -48,8 +48,9 @@ class SlurmOthers:
         nodes = [it._asdict() for it in self._queue.nodes()]
         head = socket.gethostname().partition(".")[0]
         self._write("nodes.json", {"head": head, "nodes": nodes}, now, every=_ANYWAY)
-        alive = [it for it in self._queue.jobs() if not it.job and not it.is_over]
-        listed = [_document(it) for it in alive[:_MOST]]
+        queue = self._queue.jobs()
+        alive = [it for it in queue if not it.job and not it.is_over]
+        listed = [_document(it, queue) for it in alive[:_MOST]]
         self._write("jobs.json", {"jobs": listed}, now, every=float("inf"))
 
     def _write(self, name: str, document: dict[str, Any], now: float, every: float) -> None:
@@ -61,13 +62,13 @@ class SlurmOthers:
         self._written[name] = document, now
 
 
-def _document(entry: Entry) -> dict[str, Any]:
+def _document(entry: Entry, queue: Sequence[Entry]) -> dict[str, Any]:
     return {
         "name": entry.number,
         "user": entry.user,
         "title": entry.name,
         "state": "PENDING" if entry.is_pending else "RUNNING",
-        "why": entry.reason,
+        "why": slurm_course.waits_for(entry, queue) if entry.is_pending else "",
         "since": report.moment(entry.since),
         "nodes": entry.wants,
         "gpus": entry.gpus,

@@ -6,19 +6,24 @@ fields are whole where they have no width. Moments are asked for as seconds of t
 
 from __future__ import annotations
 
+import functools
 import os
 import re
+import secrets
 import subprocess
 import time
-from typing import Iterable, Iterator, NamedTuple, Sequence
+from typing import Callable, Iterable, Iterator, NamedTuple, Sequence
 
-from aiinfra_vm import programs
+from aiinfra_vm import programs, slurm_conf
 
 USERS = 64
 """How many users there are for the jobs of Run: no two that are in the queue have the same one."""
-COMMENT = re.compile(r"aiinfra:([a-z][-a-z0-9]{0,62}):([1-9][0-9]{0,5})")
-"""What Slurm is told of a job of Run: its name, and the attempt. No other has such a comment."""
-_END = "\x1f"
+COMMENT = re.compile(r"aiinfra:([a-z][-a-z0-9]{0,62}):([1-9][0-9]{0,6})")
+"""What Slurm is told of a job of Run: its name, and the attempt. No other has such a comment.
+
+The attempt may be one above all that any program on a VM can claim (`jobs.course`): one that is in
+the queue and not found there is sent again and again.
+"""
 _FIELDS = (
     "JobID", "ArrayJobID", "ArrayTaskID", "UserName", "State", "NodeList", "NumNodes",
     "tres-per-node", "tres-per-job", "TimeLimit", "StartTime", "SubmitTime", "PriorityLong",
@@ -113,13 +118,13 @@ def jobs() -> list[Entry]:
     Raises:
         OSError: Slurm does not answer, or refuses.
     """
-    asked = f"--Format={','.join(f'{it}:{_END}' for it in _FIELDS)}"
-    return list(entries(_said("squeue", "--noheader", "--array", "--states=all", asked)))
+    said = functools.partial(_said, "squeue", "--noheader", "--array", "--states=all")
+    return list(entries(*_asked(said, _FIELDS)))
 
 
-def entries(text: str) -> Iterator[Entry]:
+def entries(text: str, end: str) -> Iterator[Entry]:
     """The jobs of squeue's lines, without those that were never taken."""
-    for it in _rows(text, _FIELDS):
+    for it in _rows(text, end, _FIELDS):
         if it["State"] == "FAILED" and it["Reason"] in _REFUSED:
             continue
         is_task = it["ArrayTaskID"].isdigit()
@@ -151,14 +156,14 @@ def nodes() -> list[Node]:
     Raises:
         OSError: Slurm does not answer, or refuses.
     """
-    asked = f"--Format={','.join(f'{it}:{_END}' for it in _NODE_FIELDS)}"
-    return node_rows(_said("sinfo", "--noheader", "--Node", asked))
+    said = functools.partial(_said, "sinfo", "--noheader", "--Node")
+    return node_rows(*_asked(said, _NODE_FIELDS))
 
 
-def node_rows(text: str) -> list[Node]:
+def node_rows(text: str, end: str) -> list[Node]:
     """The VMs of sinfo's lines, which has each once for each partition."""
     found = {}
-    for it in _rows(text, _NODE_FIELDS):
+    for it in _rows(text, end, _NODE_FIELDS):
         state = it["StateLong"].lower()
         reason = "" if it["Reason"] == "none" else it["Reason"]
         if state.endswith("*"):
@@ -244,12 +249,16 @@ def lengthen(number: str) -> None:
 
 
 def drain(node: str, why: str) -> None:
-    """Have nothing new begin on a VM.
+    """Have nothing new begin on a VM; of one that is drained already, another's reason stays.
 
     Raises:
         OSError: Slurm does not answer, or refuses.
     """
-    _said("scontrol", "update", f"nodename={node}", "state=drain", f"reason={why}")
+    # Where it were ours, the VM would be back when it joins again, against a person's word.
+    asked = ("sinfo", "--noheader", f"--nodes={node}", "--format=%T|%E")
+    state, _, reason = _said(*asked).partition("|")
+    if "drain" not in state or reason.startswith(slurm_conf.OURS):
+        _said("scontrol", "update", f"nodename={node}", "state=drain", f"reason={why}")
 
 
 def reserve(node: str, begins: float) -> None:
@@ -283,10 +292,20 @@ def hosts(text: str) -> Iterator[str]:
                 yield f"{first}{number:0{len(begin)}}{rest}"
 
 
-def _rows(text: str, fields: Sequence[str]) -> Iterator[dict[str, str]]:
+def _asked(said: Callable[[str], str], fields: Sequence[str]) -> tuple[str, str]:
+    """Lines with these fields, and how each of them ends.
+
+    No user can have known that, who may have lines in what they ask for: 24.11 takes `--gres` with
+    a newline in the name of the GPU (tried, 2026-11-29), were it not for job_submit.lua.
+    """
+    end = f"\x1f{secrets.token_hex(8)}"
+    return said(f"--Format={','.join(f'{it}:{end}' for it in fields)}"), end
+
+
+def _rows(text: str, end: str, fields: Sequence[str]) -> Iterator[dict[str, str]]:
     for line in text.split("\n"):
-        found = line.split(_END)
-        # A line is one of ours if it is whole: names of users' jobs may have anything in them.
+        found = line.split(end)
+        # A line is one of ours if it is whole: what users ask for may have anything in it.
         if len(found) == len(fields) + 1:
             # A field without a width is whole, and not padded: a blank in it is its own.
             yield dict(zip(fields, found))
