@@ -456,3 +456,9 @@ def _enabling(message: str, project: str) -> str:
         f"enable the API with: gcloud services enable {found['service']} --project {project}"
         " and wait a few minutes"
     )
+
+
+def said(text: str) -> str:
+    """Google's own words in what its client says of an upload: request, whole answer, and more."""
+    found = re.search(r'"message": *"((?:[^"\\]|\\.)*)"', text)
+    return found[1] if found else text
