@@ -137,6 +137,11 @@ class Context:
         return Stages(self.clock, self.console, beats=True, looks=self.look)
 
     @functools.cached_property
+    def made(self) -> set[str]:
+        """What this run has made, by its address in Terraform's root."""
+        return set()
+
+    @functools.cached_property
     def lookout(self) -> Watch:
         """What has been told of while the run waits."""
         return Watch()

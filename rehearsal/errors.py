@@ -2,10 +2,7 @@
 
 
 class RehearsalError(Exception):
-    """A rehearsal can't begin.
-
-    `why`: The rule or the cause. `fix`: What fixes it; "" when the cause tells.
-    """
+    """A rehearsal can't begin; `fix` is "" when the cause tells."""
 
     def __init__(self, what: str, *, why: str, fix: str = "") -> None:
         super().__init__(what)

@@ -23,6 +23,7 @@ pytest_plugins = ["tests.plugin"]
 _HERE = Path(__file__).parent
 _SOCKETLESS = [_HERE / "unit", _HERE / "rehearsal" / "cloud", _HERE / "rehearsal" / "provider"]
 _LOOPBACK = ["127.0.0.1", "::1", "localhost"]
+_SERVERS = {"gke_of", "google"}  # fixtures that serve on loopback
 
 
 @pytest.fixture(autouse=True)
@@ -54,11 +55,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Unit tests open no sockets, but to loopback where they say so."""
+    """Unit tests open no sockets, but to loopback where they say so or have a server."""
     for item in items:
         if not set(_SOCKETLESS).intersection(item.path.parents):
             continue
-        if item.get_closest_marker("loopback"):
+        has_server = _SERVERS.intersection(getattr(item, "fixturenames", ()))
+        if has_server or item.get_closest_marker("loopback"):
             item.add_marker(pytest.mark.allow_hosts(_LOOPBACK))
         else:
             item.add_marker(pytest.mark.disable_socket)

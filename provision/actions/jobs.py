@@ -130,7 +130,7 @@ def show_role(context: Context) -> None:
 
 def _worth_a_look(jobs: Jobs, found: Sequence[Job]) -> list[Problem]:
     """What to do about jobs that wait for lost machines, or have not said anything for long."""
-    waiting = [(it, jobs.stranded(it)) for it in found if it.state is JobState.WAITING]
+    waiting = [(it, jobs.stranded(it)) for it in found if it.state.may_lack_machines]
     lost = [_who_brings(it, told) for it, told in waiting if told]
     return lost[:1] + [
         Problem(
@@ -410,7 +410,7 @@ class _Loss:
 
     def look(self, job: Job) -> Stranded | None:
         """What is lost, once nobody waits for it any longer."""
-        found = self._jobs.stranded(job) if job.state is JobState.WAITING else None
+        found = self._jobs.stranded(job) if job.state.may_lack_machines else None
         if found is None:
             self._deadline = None
             return None

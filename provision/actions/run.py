@@ -24,10 +24,12 @@ from provision.documents.job import JobState
 from provision.errors import (
     CapacityError,
     CheckError,
+    Interrupted,
     Problem,
     SettingsError,
     StateError,
     StillWaiting,
+    Unanswered,
 )
 from provision.files import COPY_FOLDER, commit
 from provision.kinds import connection, registry
@@ -203,6 +205,10 @@ def _elsewhere(context: Context, jobs: Jobs, one: Job, found: Stranded, *, own: 
         context.note(error.problems)
         context.console.progress(f"{one.name} waits on where it is")
         return False
+    except Unanswered as error:
+        # Its job goes on: with --destroy-after, both end as after any other signal.
+        back = f"aiinfra Logs {one.name} --follow to come back to it"
+        raise Interrupted(error.signum, error.problems[0].what, fix=back) from error
     except (CapacityError, StillWaiting) as error:
         again = f"run aiinfra Run --again {one.name} --create"
         error.problems = tuple(
@@ -218,7 +224,8 @@ def _require_movable(
 ) -> None:
     """See that there is somewhere to go, and that nothing else would change, end or be lost."""
     settings, going = context.settings, {JobState.PREPARING, JobState.RUNNING, JobState.STOPPING}
-    others = [it.name for it in filter(None, map(jobs.find, jobs.names())) if it.state in going]
+    found_jobs = filter(None, map(jobs.find, jobs.names()))
+    others = [it.name for it in found_jobs if it.state in going and it.name != one.name]
     if others and found.left:
         raise SettingsError(
             f"{one.name} waits for machines that were lost: {found.what}",
@@ -269,7 +276,7 @@ def _naming_the_role() -> Iterator[None]:
 
 
 def _waiting(jobs: Jobs, wanted: JobSpec, archive: Archive | None) -> str:
-    """The job of an earlier Run that has not begun, and is the same; "" for none.
+    """The job of an earlier Run that has not begun, or has lost its machines; "" for none.
 
     A pipeline that ended with 75 is begun again: a second copy would run beside the first.
     """
@@ -277,7 +284,10 @@ def _waiting(jobs: Jobs, wanted: JobSpec, archive: Archive | None) -> str:
     for name in jobs.unfinished():
         if job.is_same(wanted, files, name, jobs.asked(name) or {}):
             found = jobs.find(name)
-            if found and found.state is JobState.WAITING and not found.attempt:
+            if found is None or not found.state.may_lack_machines:
+                continue
+            is_new = found.state is JobState.WAITING and not found.attempt
+            if is_new or jobs.stranded(found):
                 return name
     return ""
 

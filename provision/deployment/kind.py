@@ -53,7 +53,8 @@ class Stranded:
     """Machines that jobs have lost, and that do not come again where they were."""
 
     what: str  # how many there are, and why no more come
-    left: int  # how many run, which are billed
+    left: int  # how many run of all that a move takes, which are billed
+    own: int = 0  # how many of those one of these jobs can have, where some are of no use to it
     here: bool = False  # whether nothing asks Google for them, so that a Create does, here first
     # whether the job can't go on, whatever machines come: no restart is left to it
     final: bool = False

@@ -25,6 +25,14 @@ class JobState(enum.StrEnum):
         """Whether nothing follows."""
         return self in {JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED}
 
+    @property
+    def may_lack_machines(self) -> bool:
+        """Whether machines may keep it from going on: Kueue lets one in that has none to begin on.
+
+        So such a job is in both states by turns.
+        """
+        return self in {JobState.WAITING, JobState.PREPARING}
+
 
 @dataclass(frozen=True, kw_only=True)
 class JobFailure:

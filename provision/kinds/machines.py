@@ -21,7 +21,7 @@ from provision.google.api import GoogleApi, GoogleApiError
 from provision.google.refusals import QUOTA_PAGE, QUOTA_ROLE, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from provision.spec.pools import Group
     from provision.time.stages import Progress
@@ -188,17 +188,22 @@ def explain_standing(
     return explain(group, found, texts, api)
 
 
+def running(instances: Iterable[Mapping[str, Any]]) -> int:
+    """How many of a group's VMs run, whatever it is about to do with them."""
+    return sum(it.get("instanceStatus") == "RUNNING" for it in instances)
+
+
 def elsewhere(
     group: Group, instances: Sequence[Mapping[str, Any]], api: GoogleApi
 ) -> Stranded | None:
     """What a group lacks that Google refuses here, and may have elsewhere; None for nothing."""
-    running = sum(it.get("instanceStatus") == "RUNNING" for it in instances)
-    if running >= group.size:
+    there = running(instances)
+    if there >= group.size:
         return None
-    found = explain_standing(group, refusals.of_instances(instances), running, api)
+    found = explain_standing(group, refusals.of_instances(instances), there, api)
     reaches = ((it, refusals.reach(it.code, f"{it.what}\n{it.why}")) for it in found)
     told = "; ".join(it.what for it, reach in reaches if reach is not refusals.Reach.EVERYWHERE)
-    return Stranded(what=told, left=running) if told else None
+    return Stranded(what=told, left=there) if told else None
 
 
 def _stockout(

@@ -273,11 +273,12 @@ def _plan_and_apply(  # noqa: PLR0913, PLR0917 - each is a source of its own
     consent.describe_plan(context, cloud, kind, target.spec, found)
     if agreed is None or context.report.plan != agreed:
         consent.show_plan(context, older=len(older), is_again=is_again)
-        if not _goes_on(cloud, target.spec):
+        if not _goes_on(cloud, target.spec) or _loses_more(context, found):
             consent.require_create(context, found, is_again=is_again)
     try:
         if found.is_empty:
             return dataclasses.replace(found, is_newest=not older)
+        context.made.update(it.address for it in found.creations)
         desk.tool.apply()
     except ExistsError:
         raise
@@ -301,6 +302,19 @@ def _goes_on(cloud: Cloud, spec: ClusterSpec) -> bool:
     """Whether this is a search that goes on: what a move ends, it has made itself."""
     record = cloud.folder.record()
     return bool(spec.places) and record is not None and record.searching
+
+
+def _loses_more(context: Context, found: Plan) -> bool:
+    """Whether more would go than a search makes on its way: a GKE cluster with nodes, or old data.
+
+    Of a run that was killed at its end nobody knows that machines have worked with a share since.
+    """
+    has_nodes = any(it.machines for it in found.losses)
+    return any(
+        (it.data and it.address not in context.made)
+        or (has_nodes and it.noun == resources.CLUSTER.noun)
+        for it in found.losses
+    )
 
 
 def _makes(found: Plan, row: resources.Resource) -> bool:

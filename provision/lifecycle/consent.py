@@ -84,8 +84,9 @@ Everything else goes on without a question: what ends no machine and loses no da
 `MAX_HOURLY_COST` decides about money where nobody is asked. `--replace-vms` agrees to the end of
 the machines that it replaces, and `--destroy-after` to that of the cluster's; with it a run asks as
 it does without a terminal. Where ZONE names several zones, a Create asks once: until all machines
-have run together, those that came are no loss to it. What belongs to others, and locks, have rules
-of their own: [after a kill](../how-to/after-a-kill.md).
+have run together, those that came are no loss to it; a GKE cluster is, and so is a share that an
+earlier run has made. What belongs to others, and locks, have rules of their own:
+[after a kill](../how-to/after-a-kill.md).
 """
 _FORBIDDEN: Final = 403
 _POOL_LABEL: Final = "goog-k8s-node-pool-name"

@@ -204,8 +204,17 @@ def of_the_rest(context: Context, cloud: Cloud, spec: ClusterSpec) -> Settings:
     if settings.max_cost is None:
         return settings
     known = history.in_all(history.of(cloud.folder), context.clock.now(), context.clock.cloud)
-    spent, limit = known.usd if known else Decimal(0), Decimal(str(settings.max_cost))
-    cost, written = estimate.of(spec, prices.listed().by(context.today)), f"{settings.max_cost:g}"
+    written = f"{settings.max_cost:g}"
+    if known is None:
+        raise SettingsError(
+            f"MAX_COST={written} can't be kept by machines that come again",
+            code=Code.PRICE_UNKNOWN,
+            setting="MAX_COST",
+            why="what it has cost so far is not known: its history is lost, or has no price",
+            fix="remove MAX_COST; MAX_RUN_DURATION limits what machines cost that come now",
+        )
+    spent, limit = known.usd, Decimal(str(settings.max_cost))
+    cost = estimate.of(spec, prices.listed().by(context.today))
     total, _ = estimate.in_all(spec, cost)
     if total is not None and spent + total <= limit:
         # By what is left, ways and zones are judged that are more expensive than the first.

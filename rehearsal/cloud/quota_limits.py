@@ -27,8 +27,8 @@ def check(
     tier, region = _tier(asked), _region(location)
     if tier not in facts.SHARES:
         return
-    others = (it for it in present if _tier(it) == tier and _region_of(it) == region)
-    used = sum(map(_size, others))
+    others = (it for it in present if _region(it["name"].split("/")[3]) == region)
+    used = sum(_size(it) for it in others if _tier(it) == tier)
     most = facts.limit_of_shares(tier, request.scenarios)
     if used + _size(asked) > most:
         name = facts.SHARES[tier]
@@ -62,10 +62,6 @@ def _size(instance: Mapping[str, Any]) -> int:
 
 def _region(location: str) -> str:
     return location if location in places.ZONES else places.region_of(location)
-
-
-def _region_of(instance: Mapping[str, Any]) -> str:
-    return _region(instance["name"].split("/")[3])
 
 
 def _get_share(request: Request, store: Store, project: str, quota: str) -> Reply:

@@ -19,8 +19,7 @@ class Routes:
     The function gets the request, the store and each {name} of the path, decoded, by keyword. The
     first row that fits wins, so a path with a verb comes before the path without. `api`: names the
     discovery document that requests are checked against ("iam.v1"); "" for none. What Google has
-    and the table has not is refused as such. `api`: The discovery document. `paths`: What is
-    served: "GET projects/{project}".
+    and the table has not is refused as such. `paths`: what is served ("GET projects/{project}").
     """
 
     def __init__(self, table: dict[str, Handler], *, api: str = "") -> None:

@@ -71,10 +71,7 @@ def variable(service: str) -> str:
 
 
 class Api:
-    """The provider block, ready for use.
-
-    `block`: the provider block as the schema has it; None where it says nothing.
-    """
+    """The provider block, ready for use; None where it says nothing."""
 
     def __init__(self, block: Mapping[str, Any], environ: Mapping[str, str]) -> None:
         self._block = block

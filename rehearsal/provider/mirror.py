@@ -79,10 +79,7 @@ def platform_name() -> str:
 
 
 def _launcher(python: str, pem: Path) -> str:
-    """A script that starts Python with this very package on its path and a ready certificate.
-
-    A link would not do: Python looks for its virtual environment beside the name it was started by.
-    """
+    """A script (no link: it would lose the virtual environment) that starts this package."""
     source = shlex.quote(str(Path(__file__).parents[2]))
     return (
         "#!/bin/sh\n"

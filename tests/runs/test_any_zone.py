@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -268,6 +269,31 @@ def test_a_search_without_an_end_says_what_was_tried_and_goes_on_later(rehearse:
     # It goes on where it had come to.
     assert _groups(rehearsal) == [there]
     assert not _moves(made.said)
+
+
+@SLOW
+def test_a_share_goes_with_the_search_that_made_it_and_later_only_if_somebody_agrees(
+    rehearse: Rehearse,
+) -> None:
+    share = {"NFS_FILESHARE_LIST": "/mnt/shared:BASIC_SSD:2560", "INSTANCE_COUNT": "2"}
+    settings = SPOT | LONG | share | {"ZONE": f"{A},{B}"}
+    rehearsal = rehearse(rate=RATE)
+    rehearsal.stock(_none(A))
+    made = rehearsal.run("Create", **settings)
+    assert (made.code, _groups(rehearsal)) == (0, [B]), made.said
+    # As if it had been killed when all ran, before it could write that down.
+    record = rehearsal.object("deployment.json") | {"searching": True}
+    name = quote("np-deployment/deployment.json", safe="")
+    path = "upload/storage/v1/b/aiinfra-terraform-my-project/o?uploadType=media&name="
+    rehearsal.google("POST", f"{path}{name}", record)
+    rehearsal.stock(_none(B))
+    vm = next(it.partition(" ")[2] for it in rehearsal.resources() if "/instances/" in it)
+    rehearsal.google("POST", f"compute/v1/{vm}/simulateMaintenanceEvent")
+    again = rehearsal.run("Create", **settings)
+    assert (again.code, again.problem["code"]) == (2, "approval-needed"), again.said
+    assert "all files on its 2560 GB are lost" in again.problem["why"]
+    assert rehearsal.run("Create", "--yes", **settings).code == 0
+    assert _groups(rehearsal) == [A]
 
 
 @SLOW

@@ -254,3 +254,67 @@ def test_a_job_on_gke_goes_on_with_the_pool_of_a_fixed_size(
     assert ended.code == 0, ended.said
     assert f"From {A} to {B}: {A} has no g2-standard-24 available now" in ended.said
     assert job_of(ended)["attempt"] == 2
+
+
+@SLOW
+def test_nodes_of_another_pool_that_would_go_too_end_only_if_somebody_agrees(
+    standing: Rehearse, folder: Path
+) -> None:
+    pools = "name=lost,vm_type=g2-standard-24,count=1;name=other,vm_type=g2-standard-12,count=1"
+    gke = SPOT | {"ORCHESTRATOR_TYPE": "gke", "GKE_NODE_POOLS": pools}
+    del gke["INSTANCE_COUNT"]
+    rehearsal = standing(gke, rate=RATE)
+    rehearsal.settings |= gke
+    started = _begin(rehearsal, folder, "--create", "--machine=g2-standard-24")
+    other = rehearsal.run(
+        "Run", "--detach", "--machine=g2-standard-12", f"--copy={folder}", "--name=beside",
+        behind=TRAIN,
+    )  # fmt: skip
+    assert other.code == 0, other.said
+    rehearsal.stock({"zones": A, "machines": 0})
+    for vm in _vms(rehearsal):
+        if "-lost-" in vm:
+            rehearsal.google("POST", f"compute/v1/{vm}/simulateMaintenanceEvent")
+    when(rehearsal, started, "train-1 waits on where it is")
+    rehearsal.stock()
+    ended = rehearsal.finish(started)
+    assert ended.code == 0, ended.said
+    assert "beside-1 still runs on those that are left" in _notes(ended)
+    (beside,) = (it for it in rehearsal.run("Jobs").document["jobs"] if it["name"] == "beside-1")
+    assert beside["attempt"] == 1
+
+
+@SLOW
+def test_the_same_run_again_follows_a_job_that_waits_for_lost_machines(
+    standing: Rehearse, folder: Path
+) -> None:
+    rehearsal = _there(standing)
+    started = _begin(rehearsal, folder, "--create")
+    _lose(rehearsal, 2, "*")
+    when(rehearsal, started, "None of 2 zones has all machines now: again in")
+    rehearsal.kill(started)
+    again = rehearsal.start("Run", f"--copy={folder}", "--create", behind=TRAIN)
+    when(rehearsal, again, "train-1 waits already, with the same command and folder")
+    rehearsal.stock()
+    ended = rehearsal.finish(again)
+    assert ended.code == 0, ended.said
+    assert [it["name"] for it in rehearsal.run("Jobs").document["jobs"]] == ["train-1"]
+
+
+@SLOW
+def test_a_move_that_did_not_end_is_no_yes_to_the_end_of_the_cluster(
+    standing: Rehearse, folder: Path
+) -> None:
+    gke = SPOT | {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", "INSTANCE_COUNT": "1"}
+    rehearsal = standing(gke, rate=RATE)
+    rehearsal.settings |= gke
+    started = _begin(rehearsal, folder, "--create")
+    rehearsal.stock({"zones": "*", "machines": 0})
+    for vm in _vms(rehearsal):
+        if "nodepool" in vm:
+            rehearsal.google("POST", f"compute/v1/{vm}/simulateMaintenanceEvent")
+    when(rehearsal, started, "None of 2 zones has all machines now: again in")
+    rehearsal.kill(started)
+    assert rehearsal.object("deployment.json")["searching"]
+    changed = rehearsal.run("Create", GKE_PODS_RANGE="10.64.0.0/16", CAPACITY_TIMEOUT="5m")
+    assert (changed.code, changed.problem["code"]) == (2, "approval-needed"), changed.said

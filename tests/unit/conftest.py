@@ -11,10 +11,19 @@ from provision.codes import Code
 from provision.console import Console
 from provision.errors import Problem
 from provision.intake import Loaded, load
+from provision.spec import cluster
+from provision.spec.cluster import VmSpec
 from tests import output_schema
 from tests.unit import fixes
 
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
+
+
+def vm_spec(**environ: str) -> VmSpec:
+    """What an env.list asks for that has what is mandatory for VMs, and these."""
+    loaded = load(MANDATORY | environ)
+    assert loaded.settings is not None, loaded.problems
+    return cluster.vms(loaded.settings)
 
 
 class Case:

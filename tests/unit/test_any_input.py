@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from provision.intake import Loaded, load
 from provision.settings import parsing, spelling
 from provision.settings.model import Settings
+from tests.unit.conftest import MANDATORY
 
-MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 VARIABLES = [*spelling.SETTINGS, *spelling.SPELLINGS]
 EXAMPLES = [str((about.examples or [""])[0]) for about in Settings.model_fields.values()]
 AWKWARD = [

@@ -15,8 +15,7 @@ from provision.actions import status
 from provision.context import Context
 from provision.documents.status import About, Status, Trouble
 from rehearsal import session
-
-MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
+from tests.unit.conftest import MANDATORY
 
 
 def _run(*argv: str, **environ: str) -> int:

@@ -6,9 +6,8 @@ import pytest
 
 from provision.intake import load
 from provision.settings import spelling
-from tests.unit.conftest import Given
+from tests.unit.conftest import MANDATORY, Given
 
-MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 IDENTITY = ("PROJECT_ID", "NAME_PREFIX", "ZONE", "REGION", "TERRAFORM_GCS_PATH")
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from rehearsal import session
+from tests.unit.conftest import MANDATORY
 
 ROOT = Path(__file__).parents[2]
-MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 # For Google, Terraform, Kubernetes, and what is said on the way to a result.
 ONLINE = {
     *("google", "grpc", "requests", "tenacity", "urllib3"),

@@ -14,8 +14,8 @@ import pytest
 from provision import cli
 from provision.settings import spelling
 from tests.unit import table
+from tests.unit.conftest import MANDATORY
 
-MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 GKE = "ORCHESTRATOR_TYPE=gke"
 
 

@@ -8,6 +8,7 @@ from provision import outgoing
 from provision.errors import SettingsError
 from provision.intake import load
 from tests.unit.conftest import MANDATORY
+from tests.unit.kinds.cases import problem_of
 
 COMPANY = Path(__file__).parents[1] / "company.pem"
 
@@ -70,10 +71,7 @@ def test_what_is_no_bundle_of_certificates_is_refused(
     if text is not None:
         file.write_bytes(text if isinstance(text, bytes) else text.encode())
 
-    with pytest.raises(SettingsError) as raised:
-        _use({}, CA_BUNDLE=str(file))
-
-    (problem,) = raised.value.problems
+    problem = problem_of(SettingsError, _use, {}, CA_BUNDLE=str(file))
     assert problem.setting == "CA_BUNDLE"
     assert why in problem.why
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import accounts, gke_versions, names
 from provision.codes import Code
+from provision.deployment.kind import Stranded
 from provision.errors import ClusterError, Problem, StateError
 from provision.google import resources, service_accounts
 from provision.google.api import GoogleApi, GoogleApiError, Service
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from provision.catalogue.fabrics import Network
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Deployment
-    from provision.deployment.kind import Stranded
     from provision.deployment.workspace import Workspace
     from provision.spec.cluster import GkeSpec
     from provision.state.folder import StateFolder
@@ -218,19 +218,28 @@ def stranded(
 ) -> Stranded | None:
     """What the pools of a fixed size lack whose zone Create may change, and Google refuses there.
 
-    Other nodes come for each job, and are asked for in the zone of their pool.
+    Other nodes come for each job, and are asked for in the zone of their pool. With a pool go all
+    that are in its zone.
     """
-    document = find(api, record)
+    document, found, left, own = find(api, record), None, 0, 0
     there = node_pools(document)
     for name, pool in made(document, facts).items():
-        if pool.size.count is None or (pool.machine_type, pool.zone) != (machine_type, record.zone):
+        if pool.zone != record.zone:
             continue
+        is_own = pool.machine_type == machine_type
         for url in there[name].get("instanceGroupUrls", []):
             group = Group.of(record.project_id, pool, resources.last(url))
             members = api.managed_instances(group.project, group.zone, group.name)
-            if found := machines.elsewhere(group, members, api):
-                return found
-    return None
+            running = machines.running(members)
+            left, own = left + running, own + running * is_own
+            if is_own and pool.size.count is not None and found is None:
+                found = machines.elsewhere(group, members, api)
+    mine = [it.name for it in facts.pools if it.machine_type == machine_type]
+    if document and mine and there.keys().isdisjoint(mine):
+        # A run that was killed between the end of one and the next has left it so.
+        what = f"{record.name_prefix} has no pool {mine[0]}"
+        found = Stranded(what=what, left=left, here=True)
+    return found and dataclasses.replace(found, left=left, own=own)
 
 
 def as_spec(pool: Mapping[str, Any], mine: GpuPool | None) -> Pool:

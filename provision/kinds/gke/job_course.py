@@ -116,7 +116,7 @@ class Courses(JobFolder, Jobs):
         job = self.spent(self._of_thing(job, thing, shape, asked), asked)
         if cancelled is not None and not job.state.is_over:
             return replace(job, state=JobState.STOPPING, why=_ENDED)
-        lost = self.stranded(job) if job.state is JobState.WAITING else None
+        lost = self.stranded(job) if job.state.may_lack_machines else None
         return replace(job, why=lost.what) if lost else job
 
     def whole(self, job: Job) -> Job:
@@ -144,12 +144,15 @@ class Courses(JobFolder, Jobs):
         if time.monotonic() >= until:
             # Who may see jobs need not be allowed to see VMs.
             with contextlib.suppress(CheckError):
+                self._folder.look_again()
+                # It may have gone to another zone meanwhile.
+                record = self._folder.record() or self._record
                 found = control_plane.stranded(
-                    self._cloud.api, self._record, self._facts, job.machine_type
+                    self._cloud.api, record, self._facts, job.machine_type
                 )
             until = time.monotonic() + self._context.clock.wall(_EVERY)
             self._lost[job.machine_type] = until, found
-        return found
+        return None if found and job.nodes and found.own >= job.nodes else found
 
     # ------------------------------------------------------------------ how far one is
 

@@ -199,7 +199,9 @@ def needs(
         "at an unknown price" if price == "unknown" else price,
         _until(spec, pool),
     ]
-    more = sum((part.most for part in parts if part.most is not None), Decimal(0))
+    # What nobody knows may be more than any limit.
+    unknown = Decimal("Infinity")
+    more = sum((unknown if it.most is None else it.most for it in parts), Decimal(0))
     return Needs(words=f"The job takes {', '.join(filter(None, facts))}", more=more)
 
 

@@ -365,6 +365,9 @@ class VmJobs(JobFolder, Jobs):
             raise job_folder.of_others(job.name, f"{ends} {job.name}, on a VM")
 
         def marked(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
+            if all(it["name"] != job.name for it in known):
+                # A run that was killed as it submitted it has left it without a place.
+                known = [*known, {"name": job.name}]
             return [
                 it | {"cancelled": bool(it.get("cancelled")) or it["name"] == job.name}
                 for it in known

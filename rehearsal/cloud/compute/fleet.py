@@ -268,10 +268,7 @@ def stop(call: Call, names: Sequence[str]) -> None:
 def lose(  # noqa: PLR0913, PLR0917 - whose, which, until when and why
     call: Call, name: str, group: Resource, member: str, until: float, shortage: Resource
 ) -> None:
-    """Delete a VM of which Google wants the place; its group makes it again, but not before.
-
-    `until`: the moment before which there is no other place (Unix epoch).
-    """
+    """Delete a VM whose place Google wants; its group makes it again after `until` (epoch)."""
     template = links.name_of(resources.require(call, INSTANCE, member)["_template"])
     _tell_repair(call, member)
     retire(call, [member])

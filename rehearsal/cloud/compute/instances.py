@@ -148,7 +148,7 @@ def _get_guest_attributes(call: Call) -> Resource:
     path = call.parameters.get("queryPath", "")
     found = {key: value for key, value in written.items() if _is_below(key, path)}
     if not found:
-        raise _not_found(path)
+        raise GoogleError(404, f"The resource '{path}' of type 'Guest Attribute' was not found.")
     items = [
         {"namespace": key.partition("/")[0], "key": key.partition("/")[2], "value": value}
         for key, value in sorted(found.items())
@@ -159,10 +159,6 @@ def _get_guest_attributes(call: Call) -> Resource:
 def _is_below(key: str, path: str) -> bool:
     """Whether a query path ("", "namespace/", "namespace/key") names this key."""
     return path in ("", key) or (path.endswith("/") and key.startswith(path))
-
-
-def _not_found(path: str) -> GoogleError:
-    return GoogleError(404, f"The resource '{path}' of type 'Guest Attribute' was not found.")
 
 
 METHODS: Mapping[str, Callable[[Call], Resource]] = {

@@ -214,10 +214,6 @@ def _show(call: Call, network: Resource) -> Resource:
     return {**shown, "routingConfig": routing}
 
 
-def _get_network(call: Call) -> Resource:
-    return _show(call, resources.require(call, NETWORK, call.name(NETWORK)))
-
-
 def _list_networks(call: Call) -> Resource:
     prefix = call.prefix(NETWORK)
     entries = ((name, _show(call, it)) for name, it in resources.each(call, NETWORK, prefix))
@@ -492,7 +488,7 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
     **_NETWORKS.methods("patch"),
     "networks.delete": _delete_network,
     "networks.insert": _insert_network,
-    "networks.get": _get_network,
+    "networks.get": lambda call: _show(call, resources.require(call, NETWORK, call.name(NETWORK))),
     "networks.list": _list_networks,
     "networks.addPeering": _add_peering,
     **_SUBNETWORKS.methods("insert", "list", "aggregatedList", "delete"),

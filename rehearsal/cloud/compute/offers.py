@@ -154,18 +154,10 @@ _OFFERS = (
 )
 
 
-def _get_zone(call: Call) -> Resource:
-    return _zone(call.project, call.parameters["zone"])
-
-
 def _list_zones(call: Call) -> Resource:
     zones = places.every_zone(call.request.scenarios)
     entries = ((zone, _zone(call.project, zone)) for zone in zones)
     return lists.listed(call, "zone", f"projects/{call.project}/zones", entries)
-
-
-def _get_region(call: Call) -> Resource:
-    return _region(call, call.parameters["region"])
 
 
 def _list_regions(call: Call) -> Resource:
@@ -234,9 +226,9 @@ def _list_operations(call: Call) -> Resource:
 # `wait` answers at once: it may, by its contract, when it has waited long enough, and a request
 # that slept would keep all others from the database.
 METHODS: Mapping[str, Callable[[Call], Resource]] = {
-    "zones.get": _get_zone,
+    "zones.get": lambda call: _zone(call.project, call.parameters["zone"]),
     "zones.list": _list_zones,
-    "regions.get": _get_region,
+    "regions.get": lambda call: _region(call, call.parameters["region"]),
     "regions.list": _list_regions,
     "networkProfiles.get": _get_profile,
     **{name: method for offer in _OFFERS for name, method in offer.methods().items()},

@@ -84,7 +84,8 @@ def check_agent(call: Call, template: Resource) -> None:
         owner = name.split("/")[1] if name else call.project
         if owner == call.project:
             continue
-        if not any(_may_use(call, it, agent) for it in (name, f"projects/{owner}")):
+        places = (name, f"projects/{owner}")
+        if not any(_has(call.store, it, agent, _USERS) for it in places):
             raise _forbidden(_USE, name, f" (when acting as '{agent}')")
 
 
@@ -112,10 +113,6 @@ def check_gke(store: Store, project: str, subnetwork: str) -> None:
     if not any(_has(store, it, robot, _USERS) for it in (subnetwork, host)):
         words = f"Required 'compute.subnetworks.get' permission for '{subnetwork}'."
         raise GoogleError(403, f"Google Compute Engine: {words}", status=None)
-
-
-def _may_use(call: Call, resource: str, agent: str) -> bool:
-    return _has(call.store, resource, agent, _USERS)
 
 
 def _has(store: Store, resource: str, agent: str, roles: frozenset[str]) -> bool:

@@ -179,12 +179,8 @@ def _target(cluster: Record, scopes: set[str]) -> str:
     channel = (cluster.get("releaseChannel") or {}).get("channel", "UNSPECIFIED")
     if _Scope.ALL in scopes or channel == "UNSPECIFIED":
         return present
-    newer = [it for it in offered(channel) if _is_newer(it, present)]
+    number = gke_versions.numbers(present)
+    newer = [it for it in offered(channel) if gke_versions.numbers(it) > number]
     if scopes & {_Scope.MINOR, _Scope.MINOR_OR_NODES}:
-        minor = gke_versions.numbers(present)[:2]
-        newer = [it for it in newer if gke_versions.numbers(it)[:2] == minor]
+        newer = [it for it in newer if gke_versions.numbers(it)[:2] == number[:2]]
     return max([present, *newer], key=gke_versions.numbers)
-
-
-def _is_newer(version: str, present: str) -> bool:
-    return gke_versions.numbers(version) > gke_versions.numbers(present)

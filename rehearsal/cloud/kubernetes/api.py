@@ -173,7 +173,7 @@ def _check(world: World, kind: Kind, thing: Object, *, applied: bool) -> None:
         return
     schema = kinds.schema(world.store, world.cluster, kind)
     name = thing["metadata"].get("name", "")
-    missing = _unknown_fields(schema, thing)
+    missing = list(_unknown(schema, thing, "", top=True))
     if missing and applied:
         group, _, version = kind.version.rpartition("/")
         raise Refusal(
@@ -184,7 +184,7 @@ def _check(world: World, kind: Kind, thing: Object, *, applied: bool) -> None:
     if missing and world.request.query.get("fieldValidation") == "Strict":
         words = ", ".join(f'unknown field "{path[1:]}"' for path in missing)
         raise Refusal(400, f"strict decoding error: {words}")
-    if found := _schema_problems(schema, thing):
+    if found := list(_problems(schema, thing, "")):
         raise Refusal(422, f'{kind.name}.{kind.group} "{name}" is invalid: {"; ".join(found)}')
 
 
@@ -282,14 +282,10 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 }
 
 
-def _unknown_fields(schema: Mapping[str, Any], thing: Mapping[str, Any]) -> list[str]:
-    """The paths of fields that the schema does not have (".spec.admissionChecks")."""
-    return list(_unknown(schema, thing, "", top=True))
-
-
 def _unknown(
     schema: Mapping[str, Any], value: Any, path: str, *, top: bool = False
 ) -> Iterator[str]:
+    """The paths of fields that the schema does not have (".spec.admissionChecks")."""
     if isinstance(value, list):
         for index, entry in enumerate(value):
             yield from _unknown(schema.get("items") or {}, entry, f"{path}[{index}]")
@@ -307,12 +303,8 @@ def _unknown(
             yield f"{path}.{name}"
 
 
-def _schema_problems(schema: Mapping[str, Any], thing: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the values of known fields, in Kubernetes' words."""
-    return list(_problems(schema, thing, ""))
-
-
 def _problems(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[str]:
+    """What is wrong with the values of known fields, in Kubernetes' words."""
     if value is None:
         return
     kind = schema.get("type")

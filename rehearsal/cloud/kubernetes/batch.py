@@ -50,10 +50,7 @@ def is_over(job: Object) -> bool:
 
 
 def forget(world: World, kind: Kind, job: Object) -> bool:
-    """Delete what has ended and was to be kept for a while only; whether it was deleted.
-
-    Where nothing takes time, no time passes either, and so it is kept.
-    """
+    """Delete what was kept for a while after its end, if time passes at all; whether it was."""
     ttl = job["spec"].get("ttlSecondsAfterFinished")
     ended = job.get("_ended")
     if ttl is None or ended is None or not world.request.rate:
@@ -326,7 +323,7 @@ def look_at_sets(world: World) -> None:
         if forget(world, kind, job_set):
             continue
         children = jobs.children(world, job_set)
-        if is_set_over(job_set):
+        if objects.holds(job_set, "Completed") or objects.holds(job_set, "Failed"):
             _clean(world, of_jobs, [it for it in children if not is_over(it)])
             continue
         current = [it for it in children if _is_current(job_set, it)]
@@ -341,11 +338,6 @@ def look_at_sets(world: World) -> None:
         else:
             _run_set(world, of_jobs, job_set, current)
         world.put(kind, job_set)
-
-
-def is_set_over(job_set: Object) -> bool:
-    """Whether a set has ended."""
-    return objects.holds(job_set, "Completed") or objects.holds(job_set, "Failed")
 
 
 def _is_current(job_set: Object, child: Object) -> bool:

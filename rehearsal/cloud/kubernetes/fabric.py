@@ -92,10 +92,7 @@ def judge(world: World, pod: Object, node: Object) -> Verdict:
 
 
 def words(pod: Object, level: str = "") -> str:
-    """What NCCL said in a pod that has started, or the shell before it.
-
-    `level`: what NCCL_DEBUG is there; "" for what the pod says.
-    """
+    """What NCCL, or the shell before it, said in a pod, by NCCL_DEBUG or the pod's own ("")."""
     said = pod["_nccl"]
     shown = level or said["level"]
     hidden = [it for it, levels in ((_INFO, _SHOWN), (_WARN, _WARNED)) if shown not in levels]

@@ -45,10 +45,7 @@ class World:
         return replace(self, request=replace(self.request, now=moment))
 
     def wake(self, moment: float) -> None:
-        """Let the controllers look at a moment (Unix epoch), whether or not a request comes then.
-
-        Where nothing takes time, no later moment comes.
-        """
+        """Let controllers look at a moment (Unix epoch), request or not, where time passes."""
         if self.request.rate and moment > self.now:
             name = f"{moment:020.6f}"
             if float(name) < moment:
@@ -117,10 +114,7 @@ class World:
         return str(last["number"])
 
     def delete(self, kind: Kind, thing: Object) -> None:
-        """Delete an object as somebody asks for it; one with finalizers stays until they are off.
-
-        Whoever has put a finalizer on an object takes it off when it has cleaned up.
-        """
+        """Delete an object as somebody asks; with finalizers it stays until they are taken off."""
         if not thing["metadata"].get("finalizers"):
             self.remove(kind, thing)
         elif "deletionTimestamp" not in thing["metadata"]:

@@ -58,10 +58,6 @@ def _description(service: Object) -> str:
     return json.dumps({"kubernetes.io/service-name": f"{metadata['namespace']}/{metadata['name']}"})
 
 
-def _is_internal(service: Object) -> bool:
-    return (service["metadata"].get("annotations") or {}).get(_TYPE) == "Internal"
-
-
 def _project(world: World) -> str:
     return "/".join(world.cluster.name.split("/")[:2])
 
@@ -97,7 +93,7 @@ def _make(world: World, service: Object) -> None:
     name = {"name": balancer, "description": _description(service)}
     forwarding = {**name, "IPAddress": _address(service), "IPProtocol": "TCP"}
     google.make(world, rules, _rule(world, service, f"k8s-fw-{balancer}", ports))
-    if _is_internal(service):
+    if (service["metadata"].get("annotations") or {}).get(_TYPE) == "Internal":
         network = world.cluster.record["networkConfig"]
         own = {"network": network["network"], "subnetwork": network["subnetwork"]}
         inside = {**forwarding, **own, "loadBalancingScheme": "INTERNAL", "ports": ports}

@@ -314,13 +314,7 @@ _PARAMETERS = ("Generation", "Metageneration")
 def check(
     query: Mapping[str, str], current: Mapping[str, Any] | None, *, source: bool = False
 ) -> None:
-    """Compare the conditions of a change with what is there.
-
-    `current`: the bucket, or the live object; None when there is none (generation 0).
-
-    Raises:
-        ConditionNotMet: One doesn't hold.
-    """
+    """Compare the conditions of a change with the bucket or live object; or ConditionNotMet."""
     prefix = "ifSource" if source else "if"
     for parameter in _PARAMETERS:
         actual = "0" if current is None else current[parameter.lower()]
@@ -331,12 +325,7 @@ def check(
 
 
 def check_read(request: Request, current: Mapping[str, Any]) -> None:
-    """Compare the conditions of a read with what is there.
-
-    Raises:
-        ConditionNotMet: It is not what was asked for.
-        NotModified: It is what the caller said not to want again.
-    """
+    """Compare the conditions of a read with what is there; ConditionNotMet, or NotModified."""
     for parameter in _PARAMETERS:
         unwanted = _number(request.query, f"if{parameter}NotMatch")
         if unwanted == int(current[parameter.lower()]):

@@ -23,10 +23,6 @@ _NOT_LISTED_BY = ("endOffset", "filter", "includeTrailingDelimiter", "softDelete
 _CONDITIONAL = 3  # the version of policies that may have conditions
 
 
-def _insert_bucket(request: Request, store: Store) -> Reply:
-    return Reply(body=buckets.insert(request, store))
-
-
 def _list_buckets(request: Request, store: Store) -> Reply:
     entries = buckets.of_project(request, store)
     items, token = paging.page(entries, request.query, size="maxResults", limit=_PAGE)
@@ -40,10 +36,6 @@ def _get_bucket(request: Request, store: Store, bucket: str) -> Reply:
     except NotModified:
         return Reply(status=304)
     return Reply(body=found)
-
-
-def _patch_bucket(request: Request, store: Store, bucket: str) -> Reply:
-    return Reply(body=buckets.change(request, store, bucket))
 
 
 def _delete_bucket(request: Request, store: Store, bucket: str) -> Reply:
@@ -217,9 +209,11 @@ _OBJECT = "b/{bucket}/o/{name}"
 json_api = Routes(
     {
         "GET b": _list_buckets,
-        "POST b": _insert_bucket,
+        "POST b": lambda request, store: Reply(body=buckets.insert(request, store)),
         f"GET {_BUCKET}": _get_bucket,
-        f"PATCH {_BUCKET}": _patch_bucket,
+        f"PATCH {_BUCKET}": lambda request, store, bucket: Reply(
+            body=buckets.change(request, store, bucket)
+        ),
         f"DELETE {_BUCKET}": _delete_bucket,
         f"GET {_BUCKET}/iam": _get_policy,
         f"PUT {_BUCKET}/iam": _set_policy,

@@ -68,7 +68,8 @@ def shown(request: Request, found: Object) -> Object:
 
 def live(store: Store, bucket: str, name: str) -> Object | None:
     """The object's live generation, or None."""
-    return next((found for found in _generations(store, bucket, name) if _is_live(found)), None)
+    generations = (found for _, found in store.list(_COLLECTION, f"{bucket}\n{name}\n"))
+    return next(filter(_is_live, generations), None)
 
 
 def require(store: Store, bucket: str, name: str, generation: str | None = None) -> Object:
@@ -169,11 +170,6 @@ def _keep(request: Request, store: Store, document: Object, *, metageneration: i
 def _key(bucket: str, name: str, generation: str) -> str:
     # No name holds a line feed, and it sorts before all that a name can hold.
     return f"{bucket}\n{name}\n{generation.zfill(20)}"
-
-
-def _generations(store: Store, bucket: str, name: str) -> Iterator[Object]:
-    for _, found in store.list(_COLLECTION, f"{bucket}\n{name}\n"):
-        yield found
 
 
 def _is_live(found: Object) -> bool:

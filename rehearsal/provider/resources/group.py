@@ -64,14 +64,7 @@ class _Group(Rest):
         return {"fingerprint": (where.prior or {}).get("fingerprint"), **body}
 
     def create(self, api: Api, plan: State) -> State:
-        """Insert the group, and wait for its VMs if so configured.
-
-        Interrupted while the operation runs, the group is kept with the operation's name; the next
-        read waits for that first.
-
-        Raises:
-            PartialError: The operation failed, or the VMs did not come.
-        """
+        """Insert the group, and wait for its VMs if so configured; PartialError if that failed."""
         where = scope(api, plan)
         body = self.shape.expand(plan, where, create=True)
         answer = self.insert(where, self.encode(body, where, create=True))

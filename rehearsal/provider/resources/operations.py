@@ -41,13 +41,7 @@ def compute(
 def named(
     api: Api, service: str, operation: dict[str, Any], activity: str, limit: float
 ) -> dict[str, Any]:
-    """Wait for an operation of the newer APIs, which is read by its name.
-
-    An interrupt does not end the wait: the provider asks on until the operation has ended.
-
-    Raises:
-        OperationError: It ended with an error.
-    """
+    """Wait for an operation of the newer APIs by its name, interrupt or not; OperationError."""
 
     def look() -> dict[str, Any]:
         return api.plain(service, "GET", str(operation["name"]))

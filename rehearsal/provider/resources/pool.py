@@ -164,14 +164,7 @@ class _NodePool(Gke):
         return plan
 
     def create(self, api: Api, plan: State) -> State:
-        """Make the pool, unless there is one of its name.
-
-        Interrupted while the operation runs, the pool is kept with the operation's name; the next
-        read waits for that first.
-
-        Raises:
-            PartialError: The pool came with an error.
-        """
+        """Make the pool, unless there is one of its name; PartialError if it came with an error."""
         plan = {**plan, "name": _name(plan)}
         where = self.scope(api, plan)
         self.refuse_second(where)

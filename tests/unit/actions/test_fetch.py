@@ -15,7 +15,7 @@ from provision.codes import Code
 from provision.deployment.kind import WayIn
 from provision.documents.job import Job, JobState
 from provision.errors import Declined, Problem, ProvisionError
-from tests.unit.kinds.cases import unheard
+from tests.unit.kinds.cases import problem_of, unheard
 
 PROGRAM = "aiinfra-sh"  # stands in for gcloud: it runs the line here
 Fetch = Callable[..., Any]
@@ -80,13 +80,6 @@ def fetching(tmp_path: Path, there: Path, monkeypatch: pytest.MonkeyPatch) -> Fe
     return run
 
 
-def _refused(run: Callable[[], object]) -> Problem:
-    with pytest.raises(ProvisionError) as caught:
-        run()
-    (problem,) = caught.value.problems
-    return problem
-
-
 @pytest.mark.parametrize("path", ["", "out", "./out/", "ABSOLUTE/out"])
 def test_a_path_is_the_same_below_the_destination(fetching: Fetch, there: Path, path: str) -> None:
     ran = fetching(path.replace("ABSOLUTE", str(there)))
@@ -111,7 +104,7 @@ def test_nothing_that_differs_is_overwritten_unless_somebody_agrees(
     (there / "out" / "model.pt").write_text("new")
     (there / "out" / "more.pt").write_text("more")
     mine = Path("a-1/out/model.pt")
-    problem = _refused(lambda: fetching("out"))
+    problem = problem_of(ProvisionError, fetching, "out")
     assert problem.code is Code.APPROVAL_NEEDED
     assert problem.what.endswith("overwrite 1 file in a-1: out/model.pt")
     with pytest.raises(Declined):
@@ -134,7 +127,7 @@ def test_what_can_not_be_written_is_said(fetching: Fetch, monkeypatch: pytest.Mo
         raise PermissionError(13, "Permission denied", "a-1/out/model.pt")
 
     monkeypatch.setattr("shutil.move", refuse)
-    problem = _refused(lambda: fetching("out"))
+    problem = problem_of(ProvisionError, fetching, "out")
     assert problem.what == "a-1/out/model.pt can't be written"
     assert problem.why.startswith("Permission denied; ")
     assert not list(Path().rglob(".aiinfra*"))
@@ -149,7 +142,9 @@ def test_a_folder_and_a_file_do_not_take_each_others_place(
     Path(folder).mkdir(parents=True, exist_ok=True)
     if file:
         Path(folder, file).write_text("mine")
-    assert _refused(lambda: fetching("out", agreed=True)).code is Code.INVALID_COMMAND_LINE
+    assert (
+        problem_of(ProvisionError, fetching, "out", agreed=True).code is Code.INVALID_COMMAND_LINE
+    )
     assert Path(folder, file).exists()
     assert len(list(Path().rglob("*"))) == len(Path(folder, file).parts)
 
@@ -157,7 +152,7 @@ def test_a_folder_and_a_file_do_not_take_each_others_place(
 def test_of_a_folder_that_the_vm_removed_the_reason_is_told(fetching: Fetch, there: Path) -> None:
     there.rename(there.with_name("elsewhere"))
     there.with_name(f"{there.name}.gone").write_text("the VM removed it\n")
-    problem = _refused(fetching)
+    problem = problem_of(ProvisionError, fetching)
     assert "it says so above" in problem.why
     assert "the VM removed it" in vars(fetching)["said"]
 
@@ -188,7 +183,7 @@ def test_of_a_folder_that_the_vm_removed_the_reason_is_told(fetching: Fetch, the
 def test_what_does_not_come_is_told_and_leaves_nothing(
     fetching: Fetch, path: str, way: dict[str, Any], code: Code, word: str
 ) -> None:
-    problem = _refused(lambda: fetching(path, **way))
+    problem = problem_of(ProvisionError, fetching, path, **way)
     assert (problem.code, word in problem.what) == (code, True), problem
     assert problem.fix
     assert not list(Path().iterdir())

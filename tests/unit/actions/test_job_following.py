@@ -158,3 +158,19 @@ def test_machines_that_nothing_asks_google_for_are_not_said_to_come_again() -> N
     told = jobs._who_brings(job, Stranded(what="0 of 2 VMs run", left=0))
     assert "may have some here again" in told.why
     assert told.fix.endswith("another way of CAPACITY")
+
+
+def test_a_loss_counts_on_while_the_queue_lets_a_job_in_that_has_no_machines() -> None:
+    lost = Stranded(what="0 of 2 nodes run", left=0)
+    deadline = SimpleNamespace(is_over=False)
+    context = SimpleNamespace(progress=SimpleNamespace(deadline=lambda *_: deadline))
+    there = SimpleNamespace(stranded=lambda _: lost)
+    loss = jobs._Loss(cast("Any", context), cast("Any", there), 600.0)
+
+    def look(state: JobState) -> Stranded | None:
+        return loss.look(Job(name="a-1", state=state, submitted=""))
+
+    assert look(JobState.WAITING) is None
+    deadline.is_over = True
+    assert look(JobState.PREPARING) is lost
+    assert look(JobState.RUNNING) is None

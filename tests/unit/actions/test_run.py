@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import signal
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,7 +12,7 @@ import pytest
 from provision.actions import copied_folder, jobs, run, validate
 from provision.deployment.kind import Needs, Stranded
 from provision.documents.job import Job, JobFailure, JobState, JobTasks
-from provision.errors import Declined, SettingsError
+from provision.errors import Declined, Interrupted, SettingsError, Unanswered
 from provision.kinds import registry
 from provision.lifecycle import ownership, pricing
 from provision.spec import job
@@ -54,7 +55,7 @@ def test_a_person_is_asked_before_nodes_come_for_so_many_dollars() -> None:
 
 
 def test_a_job_that_runs_on_what_is_left_keeps_the_cluster_where_it_is() -> None:
-    known = {"a-1": JobState.RUNNING, "b-1": JobState.WAITING, "c-1": JobState.SUCCEEDED}
+    known = {"a-1": JobState.RUNNING, "b-1": JobState.PREPARING, "c-1": JobState.SUCCEEDED}
     found = {name: Job(name=name, state=it, submitted="") for name, it in known.items()}
     jobs = cast("Any", SimpleNamespace(names=lambda: list(known), find=found.get))
     context = cast("Any", SimpleNamespace(settings=SimpleNamespace(sites=("z-a", "z-b"))))
@@ -148,6 +149,59 @@ def test_a_job_that_is_run_again_is_followed_if_it_goes_on_and_is_what_is_asked_
     )
     wanted = dataclasses.replace(SPEC, restarts=restarts)
     assert run._unfinished(context, cast("Any", there), wanted) == followed
+
+
+@pytest.mark.parametrize(
+    ("state", "attempt", "lost", "followed"),
+    [
+        (JobState.WAITING, 0, False, "a-1"),
+        (JobState.WAITING, 1, True, "a-1"),
+        (JobState.PREPARING, 1, True, "a-1"),
+        (JobState.WAITING, 1, False, ""),  # it begins again soon, whoever asks
+        (JobState.PREPARING, 0, False, ""),
+        (JobState.RUNNING, 1, True, ""),
+    ],
+)
+def test_the_same_job_again_is_the_one_that_waits_for_machines(
+    state: JobState,
+    attempt: int,
+    lost: bool,  # noqa: FBT001 - a case
+    followed: str,
+) -> None:
+    there = SimpleNamespace(
+        unfinished=lambda: ["a-1"],
+        asked=lambda _: {"name": "a-1", "command": ["true"]},
+        find=lambda _: Job(name="a-1", state=state, attempt=attempt, submitted=""),
+        stranded=lambda _: Stranded(what="0 of 2 VMs run", left=0) if lost else None,
+    )
+    assert run._waiting(cast("Any", there), SPEC, None) == followed
+
+
+def test_a_signal_at_the_question_of_a_move_leaves_no_cluster_that_was_to_be_destroyed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def asked(*_: object, **__: object) -> None:
+        raise Unanswered(signal.SIGHUP, "Interrupted at the question; the cluster is as it was")
+
+    def nothing(*_: object, **__: object) -> Any: ...
+
+    for owner, name, does in (
+        (run, "connect", nothing),
+        (run, "create", asked),
+        (run, "_require_movable", nothing),
+        (registry, "of", lambda _: SimpleNamespace(spec=nothing)),
+        (pricing, "of_the_rest", lambda context, *_: context.settings),
+        (ownership, "existing", lambda *_: SimpleNamespace(serial=1)),
+    ):
+        monkeypatch.setattr(owner, name, does)
+    context = cast("Any", SimpleNamespace(settings=None, but=nothing))
+    lost = Stranded(what="0 of 2 VMs run", left=0)
+    one = Job(name="a-1", state=JobState.WAITING, submitted="")
+    with pytest.raises(Interrupted, match="Interrupted at the question") as ended:
+        run._elsewhere(context, cast("Any", None), one, lost, own=True)
+    # Of what never began, `after_all` leaves a cluster that was there.
+    assert not isinstance(ended.value, Unanswered)
+    assert ended.value.problems[0].fix == "aiinfra Logs a-1 --follow to come back to it"
 
 
 @pytest.mark.parametrize(

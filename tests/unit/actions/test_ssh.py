@@ -14,7 +14,7 @@ from provision.actions import ssh
 from provision.deployment.kind import WayIn
 from provision.documents.job import Job, JobState, JobTasks
 from provision.errors import ClusterError, Problem, ProvisionError
-from tests.unit.kinds.cases import having, unheard
+from tests.unit.kinds.cases import having, problem_of, unheard
 from tests.unit.memory_folder import MemoryFolder
 
 GCLOUD = "/bin/gcloud compute ssh"
@@ -154,9 +154,7 @@ def test_behind_it_stands_a_job_whose_rank_is_entered(run: Ssh) -> None:
 
 
 def _refused(act: Callable[[], object]) -> Problem:
-    with pytest.raises(ProvisionError) as caught:
-        act()
-    (problem,) = caught.value.problems
+    problem = problem_of(ProvisionError, act)
     assert problem.fix
     return problem
 

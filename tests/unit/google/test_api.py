@@ -16,6 +16,7 @@ from provision.google.resources import DASHBOARD, FILESTORE, NETWORK
 from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.stages import Progress
+from tests.unit.kinds.cases import problem_of
 
 PATH = "projects/p/global/networks/n"
 
@@ -118,9 +119,7 @@ def test_trouble_that_stays_is_given_up_in_the_end() -> None:
 def test_a_project_that_nobody_could_look_up_is_not_called_missing(
     trouble: requests.Response | Exception,
 ) -> None:
-    with pytest.raises(CheckError) as caught:
-        _api(Session(trouble)).project_number("p")
-    (problem,) = caught.value.problems
+    problem = problem_of(CheckError, _api(Session(trouble)).project_number, "p")
     assert problem.code is Code.UNREACHABLE
     assert "https://status.cloud.google.com" in problem.fix
     assert "PROJECT_ID" not in (problem.setting, problem.fix)
@@ -145,9 +144,7 @@ def test_credentials_that_end_are_not_a_failed_check(
 
 def test_a_missing_permission_is_named_with_a_role() -> None:
     session = Session(_answer(403, "Required 'compute.networks.get' permission for 'projects/p'"))
-    with pytest.raises(GoogleApiError) as caught:
-        _api(session).find(Service.COMPUTE, PATH)
-    (problem,) = caught.value.problems
+    problem = problem_of(GoogleApiError, _api(session).find, Service.COMPUTE, PATH)
     assert "roles/compute.networkAdmin" in problem.fix
 
 

@@ -41,10 +41,12 @@ def unheard() -> Progress:
     return Progress(Clock(0), lambda _: None)
 
 
-def problem_of(kind: type[ProvisionError], call: Callable[..., object], *given: Any) -> Problem:
+def problem_of(
+    kind: type[ProvisionError], call: Callable[..., object], *given: Any, **named: Any
+) -> Problem:
     """The one problem of the error that this call ends with."""
     with pytest.raises(kind) as caught:
-        call(*given)
+        call(*given, **named)
     (problem,) = caught.value.problems
     return problem
 

@@ -12,7 +12,7 @@ from provision.errors import ProvisionError
 from provision.kinds.gke.jobs import GkeJobs
 from provision.kinds.gke.kubernetes.client import Cluster
 from provision.kinds.vms.jobs import VmJobs
-from tests.unit.kinds.cases import having
+from tests.unit.kinds.cases import having, problem_of
 
 ON_VMS = Path(__file__).parents[3] / "terraform/modules/startup/payload/lib/aiinfra_vm"
 GCLOUD = "gcloud compute ssh vm-1 --project p --zone z"
@@ -72,9 +72,7 @@ def test_a_vm_is_reached_by_gcloud(kind: str, address: str | None, image: str, o
 def test_why_there_is_no_way_to_a_vm(
     about: dict[str, Any], rank: int, code: Code, word: str
 ) -> None:
-    with pytest.raises(ProvisionError) as caught:
-        VmJobs.way_in(_on_vms(), _job(**about), rank)
-    (problem,) = caught.value.problems
+    problem = problem_of(ProvisionError, VmJobs.way_in, _on_vms(), _job(**about), rank)
     assert (problem.code, word in problem.what, bool(problem.fix)) == (code, True, True)
 
 

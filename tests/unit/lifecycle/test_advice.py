@@ -6,20 +6,12 @@ import pytest
 
 from provision.documents.plan import Candidate
 from provision.google.api import GoogleApi, GoogleApiError
-from provision.intake import load
 from provision.lifecycle import advice
-from provision.spec import cluster
 from provision.spec.cluster import VmSpec
+from tests.unit.conftest import vm_spec
 
-MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 SPOT = {"VM_TYPE": "a2-highgpu-1g", "ENABLE_SPOT": "yes", "INSTANCE_COUNT": "2"}
 HERE = Candidate(zone="us-central1-a")
-
-
-def _spec(**settings: str) -> VmSpec:
-    loaded = load({**MANDATORY, **settings})
-    assert loaded.settings is not None, loaded.problems
-    return cluster.vms(loaded.settings)
 
 
 class _Google:
@@ -44,7 +36,7 @@ def _advised(google: _Google, spec: VmSpec, candidate: Candidate = HERE) -> Cand
 def test_one_zone_is_asked_about_with_the_machines_that_are_wanted() -> None:
     google = _Google({"recommendations": [{"scores": {"obtainability": 0.8}}]})
     n1 = {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-t4", "GPU_COUNT": "2"}
-    assert _advised(google, _spec(**SPOT | n1)).obtainability == 0.8
+    assert _advised(google, vm_spec(**SPOT | n1)).obtainability == 0.8
     (asked,) = google.asked
     assert asked["distributionPolicy"]["zones"] == [{"zone": "zones/us-central1-a"}]
     assert asked["size"] == 2
@@ -56,8 +48,8 @@ def test_one_zone_is_asked_about_with_the_machines_that_are_wanted() -> None:
 
 def test_nobody_asks_about_other_ways_or_a_zone_that_is_not_tried() -> None:
     google = _Google({})
-    _advised(google, _spec(VM_TYPE="a2-highgpu-1g"))
-    _advised(google, _spec(**SPOT), Candidate(zone="us-central1-a", against="no quota"))
+    _advised(google, vm_spec(VM_TYPE="a2-highgpu-1g"))
+    _advised(google, vm_spec(**SPOT), Candidate(zone="us-central1-a", against="no quota"))
     assert google.asked == []
 
 
@@ -73,7 +65,7 @@ def test_nobody_asks_about_other_ways_or_a_zone_that_is_not_tried() -> None:
     ids=["forbidden", "not_taken", "nothing", "a_text", "no_likelihood"],
 )
 def test_without_an_answer_all_is_as_it_was(answer: Any) -> None:
-    assert _advised(_Google(answer), _spec(**SPOT)) == HERE
+    assert _advised(_Google(answer), vm_spec(**SPOT)) == HERE
 
 
 def test_what_is_likely_comes_before_what_is_not_known_and_that_before_what_is_unlikely() -> None:

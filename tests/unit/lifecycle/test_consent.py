@@ -13,11 +13,11 @@ from provision.context import Context, Move
 from provision.documents.plan import Candidate, Change, Count, Loss, SettingChange
 from provision.errors import Declined, SettingsError
 from provision.google import resources
-from provision.intake import load
 from provision.kinds.vms.kind import VM_GROUP
 from provision.lifecycle import consent, plan_document
 from provision.report import Report
 from provision.terraform.plan import Creation, Grant, Plan
+from tests.unit.conftest import vm_spec
 from tests.unit.screens import stories
 
 _TEMPLATE = Loss(address="t", noun="template", name="np-1", words="template np-1 is replaced")
@@ -227,14 +227,9 @@ class _Google:
 
 
 def _completed(found: Plan, there: int = 9, **fields: Any) -> Any:
-    settings = load(
-        {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
-    ).settings
-    assert settings is not None
-    spec = VM_GROUP.spec(settings)
     cloud: Any = SimpleNamespace(api=_Google(there))
     plan = dataclasses.replace(stories.first("env")[0], **{"change": Change.CHANGE, **fields})
-    return plan_document.complete(plan, cloud, VM_GROUP, spec, found)[0]
+    return plan_document.complete(plan, cloud, VM_GROUP, vm_spec(), found)[0]
 
 
 def test_what_nobody_knows_is_counted_first_and_by_its_type() -> None:

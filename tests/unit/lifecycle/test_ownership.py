@@ -12,6 +12,7 @@ from provision.google.owner import Owner
 from provision.lifecycle import ownership
 from provision.state.location import StateLocation
 from provision.terraform.plan import Existing, Plan
+from tests.unit.kinds.cases import problem_of
 
 PLACE = cast("Any", SimpleNamespace(project_id="my-project", name_prefix="np"))
 LOCATION = StateLocation("states", "team/np-deployment", is_default=False)
@@ -118,10 +119,7 @@ def test_what_is_another_deployments_is_named_with_its_owner_and_what_brings_the
     link = "https://www.googleapis.com/compute/v1/projects/p/global/firewalls/x"
     found = _plan(resources.FIREWALL.type, _described(OTHER) | {"self_link": link})
 
-    with pytest.raises(StateError) as refused:
-        ownership.require_ours(found, PLACE, LOCATION)
-
-    (problem,) = refused.value.problems
+    problem = problem_of(StateError, ownership.require_ours, found, PLACE, LOCATION)
     assert problem.why == (
         "it is the rule x (projects/p/global/firewalls/x), which belongs to the deployment with its"
         " state in gs://elsewhere/np-deployment"

@@ -21,9 +21,8 @@ from provision.lifecycle import calendar, pricing
 from provision.report import Report
 from provision.settings.model import Settings
 from provision.time.clock import Clock
+from tests.unit.conftest import MANDATORY
 from tests.unit.memory_folder import MemoryFolder
-
-MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 
 
 @pytest.fixture
@@ -251,11 +250,13 @@ def test_machines_that_come_a_second_time_have_what_max_cost_leaves(
     context = dataclasses.replace(usual, clock=Clock())
     since = dt.datetime.now(dt.UTC) - dt.timedelta(hours=hours)
     own = {"version": "1", "who": "a@b", "ended": "done", "action": "Create", "hourly": "8"}
-    folder = MemoryFolder(
-        {"history.json": json.dumps({"lines": [own | {"at": since.isoformat()}]})}
-    )
+    line = own | {"at": since.isoformat()}
+    folder = MemoryFolder({"history.json": json.dumps({"lines": [line]})})
     cloud = cast("Cloud", SimpleNamespace(folder=folder))
     spec = registry.of(context.settings).spec(context.settings)
+    lost = cast("Cloud", SimpleNamespace(folder=MemoryFolder()))
+    with pytest.raises(SettingsError, match="can't be kept by machines that come again"):
+        pricing.of_the_rest(context, lost, spec)
     if left is None:
         with pytest.raises(SettingsError, match="leaves too little") as refused:
             pricing.of_the_rest(context, cloud, spec)

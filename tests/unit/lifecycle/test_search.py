@@ -21,6 +21,7 @@ from provision.state.record import Record
 from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.stages import Progress
+from tests.unit.kinds.cases import problem_of
 from tests.unit.preflight.test_quotas import RECORD
 
 A, B, C = "us-central1-a", "us-central1-b", "europe-west4-a"
@@ -194,9 +195,7 @@ def test_a_quota_of_spot_says_nothing_of_the_one_on_demand(hunt: Callable[..., H
 def test_a_search_over_ways_names_them_in_the_end(hunt: Callable[..., Hunt]) -> None:
     lacking = {f"{A} ({way})": [STOCK_OUT] for way in ("spot", "on demand")}
     one = hunt(lacking, over=True, **WAYS | {"zone": A})
-    with pytest.raises(StillWaiting) as caught:
-        one.run()
-    (problem,) = caught.value.problems
+    problem = problem_of(StillWaiting, one.run)
     assert problem.what == "None of 2 zones and ways has all machines after 30 min and 2 tries"
     assert f"{A} (on demand), once" in problem.why
 

@@ -7,9 +7,8 @@ from provision.intake import load
 from provision.settings import job_options, spelling
 from provision.settings.choices import RestartOn
 from provision.settings.model import OPTIONS, Settings
-from tests.unit.conftest import Given
+from tests.unit.conftest import MANDATORY, Given
 
-MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 GKE = {"ORCHESTRATOR_TYPE": "gke"}
 RUN, TEST = {"ACTION": "Run"}, {"ACTION": "Test"}
 

@@ -8,6 +8,7 @@ import pytest
 from provision.codes import Code
 from provision.intake import Loaded, load
 from provision.spec.rules import team
+from tests.unit.conftest import MANDATORY
 
 WHERE: Final = "/etc/team.toml"
 RULES: Final = """
@@ -25,9 +26,6 @@ MACHINES = 6
 VM_TYPE = ["g2-*", "e2-*"]
 ZONE = "us-central1-*"
 """
-
-
-MANDATORY: Final = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 
 
 def _load(text: str = RULES, **given: str) -> Loaded:

@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from provision.intake import load
 from provision.preflight import firewall
 from provision.preflight.firewall import IAP
-from provision.spec import cluster
 from provision.spec.networks import FirewallRule
+from tests.unit.conftest import vm_spec
 
 NETWORK = "projects/my-host/global/networks/my-vpc"
 
@@ -76,11 +75,8 @@ def test_a_range_that_is_not_known_is_met_by_nothing() -> None:
     ],
 )
 def test_what_is_used_decides_on_the_rules(settings: dict[str, str], names: list[str]) -> None:
-    env = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
     existing = {"NETWORK_CONFIG": "existing", "NETWORK": "my-vpc", "SUBNETWORK": "gpus"}
-    loaded = load(env | existing | settings).settings
-    assert loaded is not None
-    found = list(firewall.of(cluster.vms(loaded), NETWORK, "10.1.0.0/24"))
+    found = list(firewall.of(vm_spec(**existing | settings), NETWORK, "10.1.0.0/24"))
     assert [it.name for it in found] == names
 
 

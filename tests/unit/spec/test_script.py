@@ -9,6 +9,7 @@ from provision.codes import Code
 from provision.errors import Problem, SettingsError
 from provision.settings.model import Settings
 from provision.spec import job, script
+from tests.unit.kinds.cases import problem_of
 
 FILE, PROGRAM, FOLDER, LINK = 0o100644, 0o100755, 0o040755, 0o120777
 ENTRIES = {
@@ -42,9 +43,7 @@ def _look(
 
 
 def refused(*command: str, **settings: str) -> Problem:
-    with pytest.raises(SettingsError) as caught:
-        look(*command, **settings)
-    (problem,) = caught.value.problems
+    problem = problem_of(SettingsError, look, *command, **settings)
     assert problem.why
     assert problem.fix
     return problem
@@ -185,9 +184,7 @@ def test_the_setting_is_named_where_the_command_is_its() -> None:
 
 
 def test_without_a_folder_the_fix_is_one() -> None:
-    with pytest.raises(SettingsError) as caught:
-        _look(("python", "train.py"), {}, {})
-    (problem,) = caught.value.problems
+    problem = problem_of(SettingsError, _look, ("python", "train.py"), {}, {})
 
     assert problem.why.startswith("the folder is empty")
     assert "--copy FOLDER" in problem.fix

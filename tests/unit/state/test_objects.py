@@ -10,6 +10,7 @@ from provision.documents import json_object
 from provision.errors import StateError
 from provision.state import objects
 from provision.state.objects import Stored, Writer
+from tests.unit.kinds.cases import problem_of
 from tests.unit.memory_folder import MemoryFolder
 
 FACTS = Stored("facts/{}.json", Writer.PROGRAM, json_object.read, fix="make {url} again")
@@ -31,9 +32,7 @@ def test_a_damaged_object_is_refused_with_what_mends_it_or_says_nothing(
 ) -> None:
     folder = MemoryFolder({"facts/x.json": content})
 
-    with pytest.raises(StateError) as caught:
-        folder.read(FACTS, "x")
-    (problem,) = caught.value.problems
+    problem = problem_of(StateError, folder.read, FACTS, "x")
     url = "gs://b/np-deployment/facts/x.json"
     assert problem.what == f"{url} can't be read"
     assert (problem.code, problem.fix) == (Code.STATE_UNREADABLE, f"make {url} again")

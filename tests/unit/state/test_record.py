@@ -11,6 +11,7 @@ from provision.intake import load
 from provision.settings.model import BY_VARIABLES, Settings
 from provision.state import lost_record, record
 from provision.state.record import ForeignRecordError, Record, Reserved
+from tests.unit.conftest import MANDATORY
 
 WHOLE = Record(
     kind="mig",
@@ -133,9 +134,8 @@ def test_all_settings_of_an_example_come_back_as_they_were_written(path: Path) -
 
 @pytest.mark.parametrize("name", BY_VARIABLES)
 def test_an_example_of_each_setting_comes_back_as_it_was_written(name: str) -> None:
-    mandatory = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
     for example in Settings.model_fields[name].examples or ():
-        written = load({**mandatory, name.upper(): example}).effective
+        written = load({**MANDATORY, name.upper(): example}).effective
         there = json.loads(json.dumps(written))[name.upper()]
         assert _come_back(written)[name.upper()] == there
 

@@ -134,3 +134,31 @@ def test_what_the_user_of_a_job_may_not_remove_is_not_said_to_be_gone(home: Path
     idle.chmod(0o700)
     assert [it.partition(": ")[2].split()[3] for it in went] == ["old-1,", "done-1,", "failed-1,"]
     assert (idle / "made").exists()
+
+
+_MOUNTED = """
+import os, pathlib, subprocess, sys
+from tests.unit.vm import test_job_room as own
+there = pathlib.Path(sys.argv[1])
+subprocess.run(["mount", "-t", "tmpfs", "bucket", there / "old-1/data"], check=True)
+(there / "old-1/data/kept").touch()
+own.disk_health.percent = lambda _: 90
+print(own.job_room.make(there, there.parent, own.Folder(), os.getpid))
+print((there / "old-1/data/kept").exists())
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone mounts")
+def test_what_somebody_has_mounted_in_a_folder_stays(home: Path) -> None:
+    (home / "old-1/data").mkdir()
+    (home / "old-1/model.pt").touch()
+    path = os.pathsep.join(sys.path)
+    done = subprocess.run(
+        ["/usr/bin/unshare", "--mount", sys.executable, "-c", _MOUNTED, home],
+        env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, text=True, check=True,
+    )  # fmt: skip
+    went, is_kept = done.stdout.splitlines()
+    assert is_kept == "True"
+    assert "the folder of done-1" in went
+    assert "old-1" not in went
+    assert not (home / "old-1/model.pt").exists()

@@ -13,8 +13,6 @@ from provision.kinds.gke.kubernetes.objects import Object, holds
 from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 from tests.table import cases
 
-pytestmark = pytest.mark.loopback
-
 MEGA: tuple[str, dict[str, str]] = ("gke-a3-mega", {})
 HIGH = ("gke-a3-mega", {"VM_TYPE": "a3-highgpu-8g"})
 ULTRA: tuple[str, dict[str, str]] = ("gke-a3-ultra-flex", {})

@@ -13,8 +13,6 @@ from provision.kinds.gke.kubernetes.objects import build, conditions
 from provision.time import clock as google_clock
 from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
-pytestmark = pytest.mark.loopback
-
 UP = 31
 
 

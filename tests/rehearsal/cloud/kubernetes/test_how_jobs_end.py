@@ -14,8 +14,6 @@ from provision.kinds.gke.kubernetes.objects import Object, conditions, holds
 from provision.settings.storage import Mount
 from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
-pytestmark = pytest.mark.loopback
-
 EXAMPLE = "gke-ray-h200"
 HOURS = 3600
 TRAIN = ["python3", "/train.py", "--checkpoints", "/mnt/data/run", "--steps", "144000"]

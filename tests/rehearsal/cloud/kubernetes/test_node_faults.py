@@ -6,8 +6,6 @@ from provision.kinds.gke import testing
 from provision.kinds.gke.kubernetes import jobs, nodes, trials
 from tests.rehearsal.cloud.kubernetes.conftest import Make
 
-pytestmark = pytest.mark.loopback
-
 EXAMPLE = "gke-a3-ultra-flex-queued"
 
 

@@ -7,9 +7,6 @@ from provision.kinds.gke import testing
 from provision.kinds.gke.kubernetes.objects import Object, build, conditions, holds
 from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
-pytestmark = pytest.mark.loopback
-
-
 SCALING = {"GKE_MIN_NODE_COUNT": "0", "GKE_MAX_NODE_COUNT": "3", "INSTANCE_COUNT": ""}
 FLEX = {**SCALING, "ENABLE_FLEX_START": "yes"}
 GROUPS = "/compute/v1/projects/my-project/zones/us-central1-a/instanceGroupManagers"

@@ -14,8 +14,6 @@ from provision.kinds.gke.kubernetes import jobs, kueue
 from provision.kinds.gke.kubernetes.objects import Object, build, conditions, holds
 from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
-pytestmark = pytest.mark.loopback
-
 EXAMPLE = "gke-ray-h200"
 REQUESTS = "autoscaling.x-k8s.io/v1"
 LABEL = "autoscaling.gke.io/provisioning-request"

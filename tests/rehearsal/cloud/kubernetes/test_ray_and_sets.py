@@ -7,8 +7,6 @@ from provision.kinds.gke.kubernetes import all_gather, jobs, stages
 from provision.kinds.gke.kubernetes.objects import Object, holds
 from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
-pytestmark = pytest.mark.loopback
-
 PATIENCE = (10, 400)  # accepted, then granted and ready
 
 

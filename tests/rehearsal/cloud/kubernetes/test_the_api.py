@@ -6,8 +6,6 @@ from provision.kinds.gke.kubernetes.client import KubernetesError
 from provision.kinds.gke.kubernetes.objects import Object
 from tests.rehearsal.cloud.kubernetes.conftest import Gke, Make, send
 
-pytestmark = pytest.mark.loopback
-
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 MAPS = "/api/v1/namespaces/default/configmaps"

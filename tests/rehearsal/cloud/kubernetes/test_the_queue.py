@@ -13,8 +13,6 @@ from rehearsal.cloud.kubernetes import queues
 from rehearsal.cloud.kubernetes.jobs import PodSet
 from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
-pytestmark = pytest.mark.loopback
-
 EXAMPLE = "gke-ray-h200"
 GKE = "/container/v1/projects/my-project/locations/us-central1"
 

@@ -7,8 +7,6 @@ from provision.kinds.gke.kubernetes import jobs
 from provision.kinds.gke.kubernetes.objects import from_yaml
 from tests.rehearsal.cloud.kubernetes.conftest import Make
 
-pytestmark = pytest.mark.loopback
-
 ALL = ["gke-plain", "gke-a3-ultra-flex-queued", "gke-ray-h200", "gke-t4-a100-queued"]
 
 

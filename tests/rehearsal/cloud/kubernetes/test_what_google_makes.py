@@ -9,8 +9,6 @@ from provision.kinds.gke.kubernetes.objects import build
 from provision.kinds.gke.left_behind import claim_of
 from tests.rehearsal.cloud.kubernetes.conftest import Gke, Make, send
 
-pytestmark = pytest.mark.loopback
-
 PROJECT = "/compute/v1/projects/my-project"
 POOL = "cloud.google.com/gke-nodepool"
 _SIZE = {"resources": {"requests": {"storage": "20Gi"}}, "accessModes": ["ReadWriteOnce"]}

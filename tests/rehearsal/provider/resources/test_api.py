@@ -18,8 +18,6 @@ from tests.table import cases
 
 NETWORK = "/compute/v1/projects/p/global/networks/n"
 
-pytestmark = pytest.mark.loopback
-
 
 def look(api: Api) -> dict[str, Any]:
     return api.plain("compute", "GET", "projects/p/global/networks/n")

@@ -17,8 +17,6 @@ from rehearsal.provider.resources.cluster import CHANGES
 from tests.rehearsal.provider.resources.conftest import Google
 from tests.table import cases
 
-pytestmark = pytest.mark.loopback
-
 CLUSTER, POOL = (RESOURCES[f"google_container_{it}"] for it in ("cluster", "node_pool"))
 OF_CLUSTER, OF_POOL = (
     schema.load("resources", f"google_container_{it}").block for it in ("cluster", "node_pool")

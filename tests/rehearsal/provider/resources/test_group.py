@@ -12,8 +12,6 @@ from rehearsal.provider.resources import RESOURCES
 from tests.rehearsal.provider.resources.conftest import Google
 from tests.table import cases
 
-pytestmark = pytest.mark.loopback
-
 GROUP = RESOURCES["google_compute_instance_group_manager"]
 ZONE = "/compute/v1/projects/p/zones/us-central1-a"
 GROUPS = f"{ZONE}/instanceGroupManagers"

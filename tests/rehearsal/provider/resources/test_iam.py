@@ -1,14 +1,10 @@
 from typing import Any
 
-import pytest
-
 from rehearsal.provider.api import Api
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources import RESOURCES
 from tests.rehearsal.provider.resources.conftest import Google
 from tests.table import cases
-
-pytestmark = pytest.mark.loopback
 
 ACCOUNT = RESOURCES["google_service_account"]
 PROJECT_MEMBER = RESOURCES["google_project_iam_member"]

@@ -8,8 +8,6 @@ from rehearsal.provider.resources import operations
 from tests.rehearsal.provider.resources.conftest import Google
 from tests.table import cases
 
-pytestmark = pytest.mark.loopback
-
 RUNNING = {"name": "o", "status": "RUNNING"}
 DONE = {"name": "o", "status": "DONE"}
 GLOBAL = "GET /compute/v1/projects/p/global/operations/o"

@@ -13,8 +13,6 @@ from rehearsal.provider.resources import DATA_SOURCES, RESOURCES
 from tests.rehearsal.provider.resources.conftest import Google
 from tests.table import cases
 
-pytestmark = pytest.mark.loopback
-
 NETWORK, SUBNETWORK, FIREWALL, NAT, POLICY = (
     RESOURCES[f"google_compute_{it}"]
     for it in ("network", "subnetwork", "firewall", "router_nat", "resource_policy")

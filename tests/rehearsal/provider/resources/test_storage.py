@@ -10,8 +10,6 @@ from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources import RESOURCES, storage
 from tests.rehearsal.provider.resources.conftest import Google
 
-pytestmark = pytest.mark.loopback
-
 OBJECT = RESOURCES["google_storage_bucket_object"]
 B = "/storage/v1/b"
 UPLOAD = "POST /upload/storage/v1/b/x/o"

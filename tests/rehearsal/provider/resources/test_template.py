@@ -11,8 +11,6 @@ from rehearsal.provider.resources import RESOURCES
 from tests.rehearsal.provider.resources.conftest import Google
 from tests.table import cases
 
-pytestmark = pytest.mark.loopback
-
 TEMPLATE = RESOURCES["google_compute_instance_template"]
 TEMPLATES = "/compute/v1/projects/p/global/instanceTemplates"
 IMAGE = "https://www.googleapis.com/compute/v1/projects/cos-cloud/global/images/cos-1"

@@ -10,6 +10,7 @@ from provision.errors import CredentialsError, Problem
 from provision.google import auth
 from tests.unit.google.auth import token_server
 from tests.unit.google.auth.token_server import Google
+from tests.unit.kinds.cases import problem_of
 
 
 @pytest.fixture
@@ -51,7 +52,4 @@ def federation(tmp_path: Path, google: Google) -> Path:
 
 def refused(environ: dict[str, str]) -> Problem:
     """The one problem that finding credentials ends with."""
-    with pytest.raises(CredentialsError) as caught:
-        auth.credentials(environ)
-    (problem,) = caught.value.problems
-    return problem
+    return problem_of(CredentialsError, auth.credentials, environ)

@@ -22,7 +22,6 @@ def _gcloud(tmp_path: Path, script: str) -> dict[str, str]:
     return {"HOME": home, "PATH": str(tmp_path / "bin"), "NO_GCE_CHECK": "true"}
 
 
-@pytest.mark.loopback
 def test_a_person_at_a_terminal_logs_in_with_gcloud(tmp_path: Path, key: Path) -> None:
     environ = _gcloud(
         tmp_path,

@@ -14,7 +14,6 @@ ALL = ["https://www.googleapis.com/auth/cloud-platform"]
 NARROW = ["https://www.googleapis.com/auth/devstorage.read_only"]
 
 
-@pytest.mark.loopback
 @pytest.mark.parametrize(
     ("email", "scopes", "place"),
     [(VM, ALL, "this VM"), (PERSON, ALL, "Cloud Shell"), (PERSON, [], "Cloud Shell")],
@@ -30,7 +29,6 @@ def test_the_machines_own_account_is_named(
     assert said == [f"Credentials: {place}, as {email}"]
 
 
-@pytest.mark.loopback
 def test_a_vm_whose_scopes_are_too_narrow_is_told_so(google: Google) -> None:
     problem = refused(google.is_a_machine(VM, NARROW))
 
@@ -39,7 +37,6 @@ def test_a_vm_whose_scopes_are_too_narrow_is_told_so(google: Google) -> None:
     assert "set-service-account" in problem.fix
 
 
-@pytest.mark.loopback
 def test_a_vm_without_an_account_and_a_server_that_names_nobody_are_told(google: Google) -> None:
     assert refused({"GCE_METADATA_HOST": google.host}).what == "This VM has no service account"
     answers: list[tuple[int, object]] = [(403, "not authorized"), (200, "no JSON")]
@@ -51,7 +48,6 @@ def test_a_vm_without_an_account_and_a_server_that_names_nobody_are_told(google:
         assert "Cloud Shell" in problem.fix
 
 
-@pytest.mark.loopback
 def test_another_server_at_its_address_is_not_taken_for_it(google: Google) -> None:
     environ = google.is_a_machine(VM, ALL)
     google.flavor = "Somebody else"
@@ -72,7 +68,6 @@ def test_without_credentials_and_terminal_three_ways_are_named_at_once() -> None
     assert numbered == ["1.", "2.", "3."]
 
 
-@pytest.mark.loopback
 def test_nobody_is_asked_where_it_is_said_that_there_is_no_metadata_server(google: Google) -> None:
     environ = google.is_a_machine(VM, ALL) | {"NO_GCE_CHECK": "true", "PATH": ""}
 

@@ -8,7 +8,6 @@ from tests.unit.google.auth.conftest import refused
 from tests.unit.google.auth.token_server import Google
 
 
-@pytest.mark.loopback
 @pytest.mark.parametrize(
     ("error", "description", "what"),
     [
@@ -30,7 +29,6 @@ def test_a_refused_token_is_explained(
     assert description in problem.why
 
 
-@pytest.mark.loopback
 def test_a_token_of_federation_that_is_refused_is_not_mended_by_a_login(
     google: Google, federation: Path
 ) -> None:
@@ -43,7 +41,6 @@ def test_a_token_of_federation_that_is_refused_is_not_mended_by_a_login(
     assert "auth application-default login" not in problem.fix
 
 
-@pytest.mark.loopback
 def test_a_token_of_federation_that_was_not_mounted_is_told(
     federation: Path, tmp_path: Path
 ) -> None:
@@ -54,7 +51,6 @@ def test_a_token_of_federation_that_was_not_mounted_is_told(
     assert str(tmp_path / "subject") in problem.why
 
 
-@pytest.mark.loopback
 def test_a_token_endpoint_that_is_out_of_reach_is_no_fault_of_the_credentials(
     google: Google, key: Path
 ) -> None:
@@ -64,7 +60,6 @@ def test_a_token_endpoint_that_is_out_of_reach_is_no_fault_of_the_credentials(
     assert problem.what == "Google could not be reached to get a token"
 
 
-@pytest.mark.loopback
 @pytest.mark.parametrize(
     ("status", "body"),
     [

@@ -11,7 +11,6 @@ from provision.time.stages import Progress
 from tests.unit.google.auth.token_server import Google
 
 
-@pytest.mark.loopback
 @pytest.mark.parametrize(
     ("status", "message", "what"),
     [

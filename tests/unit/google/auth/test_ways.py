@@ -81,7 +81,6 @@ def test_provider_and_backend_impersonate_the_same_account() -> None:
 # ------------------------------------------------------------------ proof
 
 
-@pytest.mark.loopback
 def test_a_key_is_proven_by_a_token_and_said_in_one_line(key: Path) -> None:
     said: list[str] = []
     found = auth.credentials({"GOOGLE_APPLICATION_CREDENTIALS": str(key)}, said.append)
@@ -90,7 +89,6 @@ def test_a_key_is_proven_by_a_token_and_said_in_one_line(key: Path) -> None:
     assert said == [f"Credentials: the file {key} (GOOGLE_APPLICATION_CREDENTIALS)"]
 
 
-@pytest.mark.loopback
 def test_a_federation_file_is_proven_by_an_exchange(federation: Path, google: Google) -> None:
     google.answers["/token"] = (200, {"access_token": "ya29.federated", "expires_in": 3600})
 
@@ -99,7 +97,6 @@ def test_a_federation_file_is_proven_by_an_exchange(federation: Path, google: Go
     assert found.token == "ya29.federated"  # noqa: S105 - the server's
 
 
-@pytest.mark.loopback
 def test_a_persons_login_is_proven_by_its_refresh_token(
     tmp_path: Path, google: Google, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,7 +153,6 @@ def impersonating(google: Google, key: Path, monkeypatch: pytest.MonkeyPatch) ->
     return {"GOOGLE_APPLICATION_CREDENTIALS": str(key), IMPERSONATE: BUILDER}
 
 
-@pytest.mark.loopback
 def test_impersonation_goes_on_top_of_what_was_found(impersonating: dict[str, str]) -> None:
     said: list[str] = []
     found = auth.credentials(impersonating, said.append)
@@ -165,7 +161,6 @@ def test_impersonation_goes_on_top_of_what_was_found(impersonating: dict[str, st
     assert said[0].endswith(f", impersonating {BUILDER}")
 
 
-@pytest.mark.loopback
 def test_terraform_gets_the_accounts_own_token_where_nothing_could_renew_another(
     impersonating: dict[str, str],
 ) -> None:
@@ -178,7 +173,6 @@ def test_terraform_gets_the_accounts_own_token_where_nothing_could_renew_another
     assert renewed == impersonating
 
 
-@pytest.mark.loopback
 def test_who_may_not_impersonate_is_told_which_role_is_missing(
     google: Google, impersonating: dict[str, str]
 ) -> None:

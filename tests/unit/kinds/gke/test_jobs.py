@@ -23,9 +23,11 @@ from tests.kubernetes import samples
 from tests.table import cases
 from tests.unit.kinds.cases import having, problem_of
 from tests.unit.memory_folder import MemoryFolder
+from tests.unit.state.test_record import WHOLE
 
 SCALES = Size(min=0, max=4)
 HOURS = 4 * 3600
+ZONE = "us-central1-a"
 NO_PRICES = dataclasses.replace(prices.listed(), rows={})
 
 
@@ -98,6 +100,7 @@ def test_a_price_that_nobody_knows_is_said_to_be_unknown() -> None:
     spec = JobSpec(name="a", command=("true",), nodes=1)
     found = preview.needs(spec, Room(samples.ULTRA, 1, 1, 8), _made(), 1, NO_PRICES)
     assert "8 x H200 141 GB, at an unknown price, until" in found.words
+    assert found.more > 10**9  # whoever is asked above some dollars is asked
     room = Room(samples.ULTRA, 1, 1, 8)
     assert preview.needs(spec, room, _made(), 1, None).words.endswith(
         "8 x H200 141 GB, until it ends, 7 days at most"
@@ -228,6 +231,62 @@ def test_a_job_runs_on_the_pool_of_the_machine_or_gpu_that_it_names(
     assert problem.what == refused
     told = "a3-megagpu-8g (nvidia-h100-mega-80gb), a3-highgpu-8g" if nodes is None else " of h100, "
     assert told in problem.why
+
+
+LOST, OTHER = samples.A2.name, samples.L4.name
+OF_BOTH = samples.facts(samples.A2, samples.L4)
+A2_RUNS = {"instanceStatus": "RUNNING", "currentAction": "NONE"}
+REFUSED = {
+    "instanceStatus": "",
+    "lastAttempt": {"errors": {"errors": [{"code": "ZONE_RESOURCE_POOL_EXHAUSTED"}]}},
+}
+
+
+def _stranded(
+    monkeypatch: pytest.MonkeyPatch, members: dict[str, list[dict[str, Any]]], nodes: int = 2
+) -> Stranded | None:
+    """What a job on the pool of A2 has lost, by what the groups of pools say that are there."""
+    pools = [
+        {
+            "name": it.name,
+            "config": {"machineType": it.machine_type},
+            "locations": [ZONE],
+            "initialNodeCount": 2,
+            "instanceGroupUrls": [f"x/{it.name}"],
+        }
+        for it in OF_BOTH.pools
+        if it.name in members
+    ]
+    monkeypatch.setattr(control_plane, "finished", lambda *_: OF_BOTH)
+    monkeypatch.setattr(control_plane, "find", lambda *_: {"nodePools": pools})
+    api = having(managed_instances=lambda *it: members[it[2]], zones_with=lambda *_: set())
+    # A move has gone there since these jobs were opened.
+    folder = MemoryFolder()
+    monkeypatch.setattr(folder, "record", lambda: dataclasses.replace(WHOLE, zone=ZONE))
+    cloud = having(folder=folder, api=api)
+    jobs = GkeJobs(having(clock=Clock()), cloud, dataclasses.replace(WHOLE, zone="us-east1-b"))
+    machine = samples.A2.machine_type
+    job = Job(name="a", state=JobState.WAITING, submitted="", machine_type=machine, nodes=nodes)
+    return jobs.stranded(job)
+
+
+def test_with_a_pool_that_goes_elsewhere_go_all_in_its_zone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there: dict[str, list[dict[str, Any]]] = {LOST: [A2_RUNS, REFUSED], OTHER: [A2_RUNS, A2_RUNS]}
+    found = _stranded(monkeypatch, there)
+    assert found is not None
+    assert f"1 of 2 nodes of {LOST} run" in found.what
+    assert (found.left, found.own) == (3, 1)
+    assert _stranded(monkeypatch, there, nodes=1) is None
+    assert _stranded(monkeypatch, {LOST: [A2_RUNS] * 2, OTHER: [REFUSED]}) is None
+
+
+def test_a_pool_that_a_killed_move_has_left_nowhere_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = _stranded(monkeypatch, {OTHER: [A2_RUNS]})
+    assert found == Stranded(what=f"np has no pool {LOST}", left=1, here=True)
 
 
 def test_what_one_machine_type_has_lost_is_not_what_another_has(

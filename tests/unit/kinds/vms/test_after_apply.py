@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from provision import intake
 from provision.errors import CapacityError, ClusterError, Problem
 from provision.kinds.vms import after_apply
-from provision.spec import cluster
 from provision.state.objects import Change
 from provision.time.clock import Clock
+from tests.unit.conftest import vm_spec
 from tests.unit.kinds.cases import having, unheard
 from tests.unit.memory_folder import MemoryFolder
 
@@ -90,14 +89,11 @@ def _started(
     **settings: str,
 ) -> tuple[list[str], list[Problem]]:
     """The VMs that have started up in the end, and the notes."""
-    given = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
-    more = {"INSTANCE_COUNT": "2", "SHOW_PROXY_URL": "no", **settings}
-    loaded = intake.load(given | more)
-    assert loaded.settings is not None, loaded.problems
+    spec = vm_spec(**{"INSTANCE_COUNT": "2", "SHOW_PROXY_URL": "no", **settings})
     notes: list[Problem] = []
     context = having(clock=Clock(0), progress=unheard(), note=notes.extend)
     now = after_apply.Started(
-        context, having(api=api, folder=folder or Folder(*beats)), cluster.vms(loaded.settings)
+        context, having(api=api, folder=folder or Folder(*beats)), spec
     ).wait()
     assert now.told.keys() == {it["name"] for it in now.seen.documents}
     return sorted(now.told), notes

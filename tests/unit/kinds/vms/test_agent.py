@@ -19,7 +19,7 @@ from provision.screens import jobs as screen
 from provision.spec.job import JobSpec
 from provision.state.objects import Change
 from provision.time.clock import Clock
-from tests.unit.kinds.cases import having
+from tests.unit.kinds.cases import having, problem_of
 from tests.unit.memory_folder import MemoryFolder, watching
 
 
@@ -254,9 +254,7 @@ def test_a_job_that_asks_for_what_a_living_vm_does_not_know_is_refused(
     if not told:
         jobs._require_known(spec)
         return
-    with pytest.raises(SettingsError) as refused:
-        jobs._require_known(spec)
-    (problem,) = refused.value.problems
+    problem = problem_of(SettingsError, jobs._require_known, spec)
     assert problem.what == f"np-vm-a is of an older version, which may not know {told}"
     assert problem.fix.startswith("Create --replace-vms")
 
@@ -293,6 +291,23 @@ def test_a_job_names_the_one_before_it_or_how_it_failed_with_code_cause_and_mach
     found = _train("vms/jobs/train-1/course.json", json.dumps(course))
     assert screen.words(found) == "exit code 137: out of memory, first on vm-b (rank 1)"
     assert found.ended == "1970-01-01T00:00:01.000Z"
+
+
+def test_a_job_whose_run_was_killed_before_it_had_a_place_can_be_cancelled() -> None:
+    folder = MemoryFolder({
+        JOB: ASKED,
+        INDEX: json.dumps({"jobs": [{"name": "first-1"}]}),
+    })  # fmt: skip
+    jobs = VmJobs(folder, Clock(), watching())
+    job = jobs.find("train-1")
+    assert job is not None
+    assert job.state is JobState.WAITING
+    for _ in range(2):
+        jobs.cancel(job)
+        assert json.loads(folder.files[INDEX])["jobs"] == [
+            {"name": "first-1", "cancelled": False},
+            {"name": "train-1", "cancelled": True},
+        ]
 
 
 def _of_ray(*jobs: tuple[object, object, object]) -> dict[str, str]:

@@ -9,7 +9,6 @@ from provision.deployment.deployment import ResizeRequestSpec, RunInputs
 from provision.deployment.kind import deploy
 from provision.files.archive import Archive
 from provision.google.owner import Owner
-from provision.intake import load
 from provision.kinds.vms import contents, instances, variables
 from provision.kinds.vms.instances import Seen
 from provision.kinds.vms.kind import VM_GROUP
@@ -18,17 +17,11 @@ from provision.spec import cluster
 from provision.spec.cluster import VmSpec
 from provision.state.location import StateLocation
 from tests.table import cases
+from tests.unit.conftest import vm_spec
 from tests.unit.kinds.cases import follows, having, settings
 
-MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 LOCATION = StateLocation("state", "clusters/np-deployment", is_default=False)
 NOTHING = RunInputs()
-
-
-def _spec(**settings: str) -> VmSpec:
-    loaded = load({**MANDATORY, **settings})
-    assert loaded.settings is not None, loaded.problems
-    return cluster.vms(loaded.settings)
 
 
 def _made(spec: VmSpec, found: RunInputs = NOTHING) -> dict[str, Any]:
@@ -103,12 +96,12 @@ DISABLE_OPS_AGENT=yes ENABLE_NOTEBOOK=no VM_LOCALFILE_DEST_PATH=/srv/files
 
 @settings(TABLE)
 def test_variables_follow_the_settings(line: str) -> None:
-    follows(line, lambda asked: _made(_spec(**asked)))
+    follows(line, lambda asked: _made(vm_spec(**asked)))
 
 
 def test_subnetworks_that_exist_have_their_types() -> None:
     made = _made(
-        _spec(
+        vm_spec(
             NETWORK_CONFIG="existing",
             NETWORK="my-vpc",
             SUBNETWORK="vms",
@@ -130,7 +123,7 @@ def test_subnetworks_that_exist_have_their_types() -> None:
     assert made["startup"]["fabric"]["kind"] == "gib"
     archive = Archive(path=Path("folder/0a1b.tar.gz"), sha256="0a1b", count=2, size=10)
     requests = {"np-3": ResizeRequestSpec(count=2, run_seconds=86400)}
-    made = _made(_spec(), RunInputs(files=archive, resize_requests=requests))
+    made = _made(vm_spec(), RunInputs(files=archive, resize_requests=requests))
     assert made["resize_requests"] == {"np-3": {"count": 2, "run_seconds": 86400}}
     assert made["files"] == {"archive": "0a1b.tar.gz", "sha256": "0a1b"}
 
@@ -139,7 +132,8 @@ def test_subnetworks_that_exist_have_their_types() -> None:
     ("vm_type", "daemon"), [("a3-megagpu-8g", True), ("a3-ultragpu-8g", False)]
 )
 def test_a_fabric_has_its_plugin_and_tcpxo_its_daemon(vm_type: str, *, daemon: bool) -> None:
-    fabric = _made(_spec(VM_TYPE=vm_type, NETWORK_CONFIG="multi_nic_network"))["startup"]["fabric"]
+    spec = vm_spec(VM_TYPE=vm_type, NETWORK_CONFIG="multi_nic_network")
+    fabric = _made(spec)["startup"]["fabric"]
     assert fabric["plugin"]
     assert bool(fabric["daemon"]) is daemon
 
@@ -150,7 +144,7 @@ def test_a_fabric_has_its_plugin_and_tcpxo_its_daemon(vm_type: str, *, daemon: b
 def test_an_image_is_given_by_its_name_once_that_is_known(
     name: str | None, given: tuple[str | None, str | None]
 ) -> None:
-    spec = _spec()
+    spec = vm_spec()
     image = dataclasses.replace(spec.image, project="p", family="images", name=name)
     made = _made(dataclasses.replace(spec, image=image))
     assert made["image"] == {"project": "p", "family": given[0], "name": given[1]}
@@ -235,7 +229,7 @@ def test_a_group_keeps_the_workload_policy_of_vms_that_its_template_can_have_too
     monkeypatch: pytest.MonkeyPatch, *, there: tuple[str, ...], more: dict[str, str], is_kept: bool
 ) -> None:
     asked = {"VM_TYPE": "a3-ultragpu-8g", "NETWORK_CONFIG": "multi_nic_network", **more}
-    spec = _spec(**asked)
+    spec = vm_spec(**asked)
     documents = [{"machineType": f"zones/z/machineTypes/{it}"} for it in there]
     monkeypatch.setattr(instances, "see", lambda *_: Seen(documents=documents))
     target = deploy(VM_GROUP, spec, LOCATION, NOTHING)

@@ -2,10 +2,7 @@
 
 import pytest
 
-from provision.intake import load
-from provision.spec import cluster
-from provision.spec.cluster import VmSpec
-from tests.unit.conftest import MANDATORY, Given
+from tests.unit.conftest import Given, vm_spec
 from tests.unit.table import Row, rows
 
 HOST = "projects/my-host"
@@ -112,12 +109,6 @@ def test_what_is_said_of_networks_goes_together(given: Given, row: Row) -> None:
     row.holds(given)
 
 
-def _spec(**environ: str) -> VmSpec:
-    settings = load(MANDATORY | {"NETWORK_CONFIG": "existing"} | environ).settings
-    assert settings is not None
-    return cluster.vms(settings)
-
-
 @pytest.mark.parametrize(
     ("network", "subnetwork", "project"),
     [
@@ -134,7 +125,7 @@ def _spec(**environ: str) -> VmSpec:
 def test_a_name_alone_is_of_the_project_that_the_other_has(
     network: str, subnetwork: str, project: str
 ) -> None:
-    spec = _spec(NETWORK=network, SUBNETWORK=subnetwork)
+    spec = vm_spec(NETWORK_CONFIG="existing", NETWORK=network, SUBNETWORK=subnetwork)
 
     assert spec.existing is not None
     assert spec.existing.path == f"projects/{project}/global/networks/my-vpc"
@@ -150,7 +141,8 @@ def test_a_name_alone_is_of_the_project_that_the_other_has(
 def test_subnetworks_of_gpus_are_named_one_by_one_or_by_their_numbers() -> None:
     gpus = f"gvnic,rdma-{{0..6}},{HOST}/regions/us-central1/subnetworks/last"
     ultra = {"VM_TYPE": "a3-ultragpu-8g", "ZONE": "us-central1-b", "ENABLE_SPOT": "yes"}
-    spec = _spec(NETWORK=NETWORK, SUBNETWORK=SUBNETWORK, GPU_SUBNETWORKS=gpus, **ultra)
+    ultra |= {"NETWORK_CONFIG": "existing", "NETWORK": NETWORK, "SUBNETWORK": SUBNETWORK}
+    spec = vm_spec(GPU_SUBNETWORKS=gpus, **ultra)
 
     assert spec.existing is not None
     names = ["gvnic", *(f"rdma-{number}" for number in range(7)), "last"]

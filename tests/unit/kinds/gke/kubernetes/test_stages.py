@@ -449,8 +449,6 @@ def test_pods_fetch_from_where_the_cluster_was_told_and_not_from_where_the_bucke
     if named is None:
         stages.require_sources(cluster, kept)
         return
-    with pytest.raises(StateError) as caught:
-        stages.require_sources(cluster, kept)
-    (problem,) = caught.value.problems
+    problem = problem_of(StateError, stages.require_sources, cluster, kept)
     assert problem.code is Code.STATE_FOREIGN
     assert named in problem.why

@@ -8,12 +8,13 @@ import signal
 import subprocess
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Callable
 
 from aiinfra_vm import processes
 
 _SECONDS_BETWEEN = 0.5  # looks at what is left of a program that is to end
+_MARKED = 10.0  # seconds within which the log says why, but where nobody takes what is written
 
 
 @dataclass
@@ -24,26 +25,36 @@ class Attempt:
     usual: str  # what a SIGTERM means that nobody gave a reason for
     why: str = ""  # what it was stopped for; "" if it was not
     _ending: processes.Ending | None = None
+    # Taken by the first reason, or by the program's own end: what comes later changes nothing.
+    _end: Any = field(default_factory=threading.Lock)
+    _is_marked: threading.Event = field(default_factory=threading.Event)
 
     def notice(self, why: str) -> None:
-        """Stop it, from any thread, for a reason."""
-        self.usual = why
-        os.kill(os.getpid(), signal.SIGTERM)
+        """Stop it, from any thread, for a reason.
+
+        By no signal: one that comes just before the wait for the program is heard after it.
+        """
+        if self._end.acquire(blocking=False):  # a handler may come in the midst of this
+            self.why = why
+            threading.Thread(target=self._keep_telling, daemon=True).start()
 
     def stop(self, *_: object) -> None:
         """Tell the user's programs to end, until they have; the handler of SIGTERM."""
-        if not self.why:
-            self.why = self.usual
-            threading.Thread(target=self._keep_telling, daemon=True).start()
+        self.notice(self.usual)
 
     def kill(self) -> None:
-        """End at once what has not ended; what has left its session ends with the unit."""
+        """End at once what was told to, and has not; what has left its session ends with the unit.
+
+        On a busy machine that may have been told late.
+        """
+        self._is_marked.wait(_MARKED)
         if self._ending is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._ending.root, signal.SIGKILL)
 
     def _keep_telling(self) -> None:
         self.mark(f"SIGTERM: {self.why}")
+        self._is_marked.set()
         while True:
             if self._ending is not None:
                 self._ending.go_on()
@@ -63,4 +74,6 @@ class Attempt:
             os.close(sink)
             self._ending = processes.Ending(child.pid)
             code = child.wait()
+        if not self._end.acquire(blocking=False):
+            self._is_marked.wait(_MARKED)
         return code if code >= 0 else 128 - code

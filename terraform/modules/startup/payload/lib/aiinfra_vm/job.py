@@ -175,7 +175,7 @@ class Runner:
         ended = time.time()
         job_mounts.clear()
         log.close(_DRAIN, _SENDING)
-        if self._attempt.why:
+        if noticed.is_alive():
             noticed.join(_SENDING)
         with self._telling:
             self._is_over = True
@@ -331,8 +331,7 @@ class Runner:
                 # What this VM read last may be what looked wrong.
                 ended = (self._course.why if state else "") or "another VM of the job failed"
                 self._attempt.notice(ended if self._told else _TIME_IS_OVER)
-            # Only what has been told: on a busy machine a signal may come late.
-            if until is not None and self._attempt.why and time.monotonic() > until:
+            if until is not None and time.monotonic() > until:
                 self._attempt.kill()
 
     def _environment(self, spec: Spec, values: dict[str, bytes]) -> dict[bytes, bytes]:

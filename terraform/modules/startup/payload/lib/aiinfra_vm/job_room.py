@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -50,15 +49,16 @@ def make(home: Path, user: Path, shared: storage.Folder, become: Callable[[], ob
             percent = disk_health.percent(os.statvfs(home))
             if percent < FULL:
                 break
-            if path.parent == home:
-                shutil.rmtree(path, ignore_errors=True)
-                why = f"the VM removed the folder of {path.name}: its disk was {percent} % full\n"
-                path.with_name(f"{path.name}.gone").write_text(why, "utf-8")
-            else:
-                remove = ["/bin/rm", "--recursive", "--force", "--", str(path)]
-                subprocess.run(remove, preexec_fn=become, check=False)  # noqa: S603 - made here
+            # What somebody has mounted there stays; first goes what says that one is made.
+            remove = ["/bin/rm", "--recursive", "--force", "--one-file-system", "--"]
+            remove += [str(path / "made"), str(path)]
+            whose = None if path.parent == home else become
+            subprocess.run(remove, preexec_fn=whose, check=False)  # noqa: S603 - made here
             if path.exists():  # it is another user's
                 continue
+            if path.parent == home:
+                why = f"the VM removed the folder of {path.name}: its disk was {percent} % full\n"
+                path.with_name(f"{path.name}.gone").write_text(why, "utf-8")
             went.append(f"removed, as the disk was {percent} % full: {words}")
     return went
 

@@ -52,10 +52,8 @@ class Step(job.Runner):
 
     def stop(self, *_: object) -> None:
         """The handler of SIGTERM, which comes from Slurm unless a reason was given before."""
-        if self._attempt.usual == job.SHUTDOWN:
+        if not self._attempt.why:
             threading.Thread(target=self._end, daemon=True).start()
-        else:
-            self._attempt.stop()
 
     def _end(self) -> None:
         state = self._state()
