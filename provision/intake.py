@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -42,6 +43,7 @@ _DERIVED: Final[Mapping[str, Derived]] = {
     for name, about in Settings.model_fields.items()
     if isinstance(about.default_factory, Derived)
 }
+_NEXT_NAME: Final = re.compile(r"\s+(?=[A-Z][A-Z0-9_]*=)")
 _SHOWN: Final = 4096  # the number of characters of a value from which a message makes its excerpt
 
 _NESTED: Final = {
@@ -224,6 +226,14 @@ def _of_error(details: ErrorDetails, read: Reading) -> Problem:
     # Quotes around a value are removed, but a " #" is not: it may be part of the value.
     if " #" in given.raw:
         why = f"{why}; a comment must be on a line of its own"
+    if several := _on_one_line(given):
+        return Problem(
+            code=Code.INVALID_VALUE,
+            setting=given.name,
+            what=f"{_shown(name, read)} {_place(details)}{what}",
+            why="each setting has a line of its own",
+            fix=f"{' and '.join(several)}, a line each",
+        )
     return Problem(
         code=Code.INVALID_VALUE,
         setting=given.name,
@@ -234,6 +244,14 @@ def _of_error(details: ErrorDetails, read: Reading) -> Problem:
             settings={given.name: fix} if fix and "<" not in fix and name in BY_VARIABLES else {}
         ),
     )
+
+
+def _on_one_line(given: Given) -> list[str]:
+    """The settings that stand on one line, as pages and shells have them; none if it is one."""
+    first, *others = _NEXT_NAME.split(given.raw[:_SHOWN])
+    if not others or not all(spelling.is_known(it.partition("=")[0]) for it in others):
+        return []
+    return [masking.mask(it) for it in (given.written(first), *others)]
 
 
 def _of_option(details: ErrorDetails, given: Given) -> Problem:

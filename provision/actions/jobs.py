@@ -361,9 +361,15 @@ def _who_brings(job: Job, found: Stranded) -> Problem:
     return Problem(
         code=Code.NOTE,
         what=f"{job.name} waits for machines that were lost: {found.what}",
-        why="Google may have some here again, and then it goes on; this action makes none",
-        fix=f"aiinfra Run --again {job.name} --create has them come in another zone of ZONE, or in"
-        " another way of CAPACITY",
+        why="nothing asks Google for them, and this action does not"
+        if found.here
+        else "Google may have some here again, and then it goes on; this action makes none",
+        fix=f"aiinfra Run --again {job.name} --create has them come"
+        + (
+            ", here first"
+            if found.here
+            else " in another zone of ZONE, or in another way of CAPACITY"
+        ),
     )
 
 

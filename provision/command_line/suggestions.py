@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _ACTIONS: Final = {str(action).lower(): action for action in Action}
 _ONE_OF_THEM: Final = f"one of {', '.join(Action)}"
-# Option of another program (Terraform, gcloud, kubectl, apt, Ansible), without dashes -> ours.
+# Option of another program (Terraform, gcloud, kubectl, sbatch, SkyPilot), without dashes -> ours.
 _OTHER_NAMES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("format", "json", "o", "out"), "--output json"),
     "f": "--env-file FILE, --follow, or --yes",
@@ -29,7 +29,15 @@ _OTHER_NAMES: Final[Mapping[str, str]] = {
     "action": "the action alone, as in: Create --yes",
     "follow": "Logs NAME --follow",
     **dict.fromkeys(("lines", "n"), "Logs NAME --tail LINES"),
-    **dict.fromkeys(("nnodes", "num-nodes", "node-count"), "--nodes NUMBER"),
+    **dict.fromkeys(("nnodes", "num-nodes", "node-count", "N"), "--nodes NUMBER"),
+    **dict.fromkeys(("job-name", "J"), "--name NAME"),
+    "container-image": "--image IMAGE",
+    "requeue": "--restarts NUMBER",
+    "detach-run": "--detach",
+    "down": "Destroy, or Run --destroy-after",
+    "idle-minutes-to-autostop": "IDLE_TIMEOUT=30m in the env.list",
+    "use-spot": "ENABLE_SPOT=yes in the env.list",
+    "workdir": "--copy FOLDER",
     **dict.fromkeys(("gpu", "gpus-per-node", "gpus-per-task", "gres"), "--gpus NUMBER"),
     "command": "Run -- COMMAND",
     "v": "--full or --version, or docker's -v, which stands before the image's name",
@@ -38,7 +46,8 @@ _OTHER_NAMES: Final[Mapping[str, str]] = {
 _WITH_VALUE: Final = frozenset(
     {
         *("command", "f", "file", "format", "lines", "n", "nnodes", "node-count", "num-nodes", "o"),
-        *("out", "set", "v", "var", "gpu", "gpus-per-node", "gpus-per-task", "gres"),
+        *("out", "set", "v", "var", "gpu", "gpus-per-node", "gpus-per-task", "gres", "N", "J"),
+        *("job-name", "container-image", "idle-minutes-to-autostop", "workdir"),
     }
 )
 _DOCKERS: Final = frozenset({"e", "env", "i", "it", "mount", "rm", "t", "ti", "volume"})
@@ -90,7 +99,8 @@ def of_option(name: str) -> UnknownOption:
 
     `name`: the option with its dashes, without its value, which may be a secret.
     """
-    bare = name.lstrip("-").lower()
+    bare = name.lstrip("-")
+    bare = bare if bare in _OTHER_NAMES else bare.lower()
     fix, has_value = _fix_of_option(bare)
     return UnknownOption(
         wrong(f"{shown(name)} is not an option", fix=fix),

@@ -181,7 +181,7 @@ class InAll:
 class Done:
     """What a run has done to a deployment."""
 
-    at: Annotated[str, "when it released the lock, or the first took it, in RFC 3339 format"]
+    at: Annotated[str, "when it released the lock, in RFC 3339 format"]
     action: Annotated[str, "the action"]
     version: Annotated[str, "the version of this program"]
     who: Annotated[str, 'who ran it, "user@host"']

@@ -339,7 +339,7 @@ def in_short(message: str, code: str = "") -> str:
         case Refusal.STOCKOUT | Refusal.NOT_YET if place := zone(message):
             return f"{place} has none now"
         case Refusal.QUOTA if found := quota(message):
-            return f"the quota {found.metric} is exceeded (limit {found.limit:g})"
+            return f"the quota {found.metric} is exceeded (limit {found.limit:.15g})"
         case _:
             return " ".join(message.split())
 
@@ -452,3 +452,9 @@ def _enabling(message: str, project: str) -> str:
         f"enable the API with: gcloud services enable {found['service']} --project {project}"
         " and wait a few minutes"
     )
+
+
+def said(text: str) -> str:
+    """Google's own words in what its client says of an upload: request, whole answer, and more."""
+    found = re.search(r'"message": *"((?:[^"\\]|\\.)*)"', text)
+    return found[1] if found else text

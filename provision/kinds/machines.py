@@ -270,7 +270,7 @@ def _quota(group: Group, found: Sequence[Mapping[str, Any]], texts: RefusalTexts
     dimensions = refusals.quota_dimensions(found)
     family = dimensions.get("gpu_family") or dimensions.get("vm_family")
     quota = f"quota {metric}".strip() + (f" for {family}" if family else "")
-    amount = f"has a limit of {exceeded.limit:g}" if exceeded else "is exceeded"
+    amount = f"has a limit of {exceeded.limit:.15g}" if exceeded else "is exceeded"
     everywhere = exceeded is not None and exceeded.everywhere
     region = "all regions" if everywhere else (exceeded and exceeded.region) or group.region
     wanted = (

@@ -34,7 +34,7 @@ from provision.settings.resource_paths import ReservationPath
 from provision.settings.storage import Share
 from provision.spec.cluster import ClusterSpec
 from provision.spec.topology import gpu_words
-from provision.state import history
+from provision.state import history, liveness
 from provision.words import counted
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from provision.deployment.kind import Kind
     from provision.documents.cost import Cost, Part
     from provision.spec.pools import Pool
+    from provision.state.folder import StateFolder
     from provision.state.record import Record
     from provision.terraform.lock import Lock
     from provision.time.clock import Clock
@@ -61,6 +62,8 @@ _HALF_WAY: Final = Trouble(
     fix="run Destroy again to remove the rest, or Create to make the cluster again",
 )
 
+NOT_THERE: Final = "somebody deleted it, or no Create has come so far as to make it"
+"""Why a part of a cluster that has a record does not exist."""
 _LONG: Final = 86400.0
 """Seconds for which a run that lives does not hold the lock."""
 _OLDER_STATE: Final = Trouble(
@@ -93,8 +96,12 @@ def look(
     done = () if is_one_of_all else history.of(cloud.folder)
     outputs = cloud.folder.outputs()
     lock = cloud.folder.lock()
-    held, changing = _of_lock(lock, context.clock) if lock else ([], [])
+    held, changing = _of_lock(lock, cloud.folder, context.clock) if lock else ([], [])
     found = kind.status(context, cloud, record, before)
+    if changing:
+        # What is not there yet is being made.
+        there = tuple(it for it in found.trouble if it.why != (NOT_THERE,))
+        found = dataclasses.replace(found, trouble=there)
     if record.removing:
         # What is missing was removed by this program, and by nobody else.
         found = dataclasses.replace(found, trouble=() if lock else (_HALF_WAY,))
@@ -139,7 +146,13 @@ def _newer_tool(version: str) -> Problem:
     )
 
 
-def _of_lock(lock: Lock, clock: Clock) -> tuple[list[Trouble], list[Waiting]]:
+def _of_lock(lock: Lock, folder: StateFolder, clock: Clock) -> tuple[list[Trouble], list[Waiting]]:
+    if liveness.is_stale(folder, lock):
+        what = f"a run was killed that was changing it since {lock.created}, and left it locked"
+        none = f"no process of that run of {lock.who}, on this machine, is left"
+        go_on = "run Create --yes to go on, or Destroy --yes: each releases the lock first"
+        why = none, lock.operation
+        return [Trouble(about=About.LOCK, what=what, why=why, fix=go_on)], []
     free = (
         f"if you are sure that this run is dead, run its action again with --break-lock {lock.id}"
     )

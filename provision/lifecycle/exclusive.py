@@ -116,14 +116,15 @@ def alone(
         if tool is not None:
             tool.inherits(run.alive)
         with contextlib.ExitStack() as stack:
-            was_locked = _take(context, cloud, run.lock_id, stack)
+            began = context.clock.now()
+            left = _take(context, cloud, run.lock_id, stack)
             # An earlier run may have been killed in the middle of a move.
             before = cloud.folder.record()
             if before is not None:  # a run writes it before it makes anything
                 wait_for_earlier_run(cloud.api, [place, before], context.progress)
             ended, began = "done", context.clock.now()
             try:
-                yield was_locked or run.follows_dead
+                yield left is not None or run.follows_dead
             except (ProvisionError, Interrupted) as error:
                 ended = str(error.problems[0].code)
                 raise
@@ -132,29 +133,28 @@ def alone(
                 raise
             finally:
                 run.has_lost_track = tool is not None and tool.has_lost_track
-                _remember(context, cloud, ended, began if before is None else None)
+                since = min(began, (left and left.taken) or began)
+                _remember(context, cloud, ended, since, is_first=before is None)
 
 
-def _remember(context: Context, cloud: Cloud, ended: str, began: float | None) -> None:
-    """Add the run to what was done here, unless nothing is left but logs.
-
-    `began`: when it did, if it is the first: what it makes costs before it ends.
-    """
+def _remember(context: Context, cloud: Cloud, ended: str, began: float, *, is_first: bool) -> None:
+    """Add the run to what was done here, unless nothing is left but logs."""
     with contextlib.suppress(ProvisionError):
         record = cloud.folder.record()
         if record is not None:
             history.add(
                 cloud.folder,
                 str(context.report.action),
-                now=context.clock.now() if began is None else began,
+                now=context.clock.now(),
                 ended=ended,
                 hourly=record.hourly,
-                is_first=began is not None,
+                began=began,
+                is_first=is_first,
             )
 
 
-def _take(context: Context, cloud: Cloud, lock_id: str, stack: contextlib.ExitStack) -> bool:
-    """Take the lock for as long as the stack lasts; whether a run had left one."""
+def _take(context: Context, cloud: Cloud, lock_id: str, stack: contextlib.ExitStack) -> Lock | None:
+    """Take the lock for as long as the stack lasts; returns one that a run had left."""
     held = functools.partial(cloud.folder.held, context.report.action, lock_id)
     try:
         stack.enter_context(held())
@@ -162,12 +162,12 @@ def _take(context: Context, cloud: Cloud, lock_id: str, stack: contextlib.ExitSt
         if error.problems[0].code is not Code.STATE_LOCKED:
             raise
     else:
-        return False
+        return None
     lock = cloud.folder.lock()
     if lock is not None:
         free_stale(context, cloud, lock)
     stack.enter_context(held())
-    return lock is not None
+    return lock
 
 
 def free_stale(context: Context, cloud: Cloud, lock: Lock) -> None:

@@ -23,6 +23,7 @@ from provision.google.owner import MARKER, Owner
 from provision.lifecycle import marked
 from provision.settings.choices import KIND
 from provision.state.location import STATE
+from provision.state.objects import RESTORE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -71,7 +72,7 @@ def require_ours(found: Plan, place: Place, location: StateLocation) -> None:
             "The state names what is not this deployment's, so it is neither changed nor deleted",
             code=Code.STATE_FOREIGN,
             why="\n".join(others.values()),
-            fix=f"restore an older version of the state: gcloud storage ls --all-versions {url};"
+            fix=f"{RESTORE.format(url=url)};"
             f" or, if this deployment made it, write its marker back: the description '{own.text}',"
             f" or the label {MARKER}={own.id}; Destroy leaves it, and removes the rest",
         )

@@ -47,10 +47,6 @@ _PREEMPTIBLE_CPUS: Final = "PREEMPTIBLE_CPUS"
 _ADDRESSES: Final = "IN_USE_ADDRESSES"
 _PREEMPTIBLE: Final = frozenset({"SPOT", "FLEX_START"})
 _UNLIMITED: Final = -1
-_FEWER: Final = "or use fewer or smaller machines, or a region that has quota"
-_FEWER_ANYWHERE: Final = (
-    "or use fewer or smaller machines: the quota is that of all regions together"
-)
 _NETWORKS: Final = (
     "or delete networks that nobody needs, or ask for fewer: NETWORK_CONFIG=default_network makes"
     " none, and GPU machines with fewer interfaces have fewer (a move makes the new ones before"
@@ -185,18 +181,21 @@ def _short(
 ) -> Finding:
     place = "all regions" if metric.everywhere else ctx.spec.region
     enough = need.now if need.now == need.most else f"{need.now} now and up to {need.most}"
-    usage = "" if found.usage is None else f", and {found.usage:g} of it is used"
+    usage = "" if found.usage is None else f", and {found.usage:.15g} of it is used"
     own = f", {need.own} by this deployment" if need.own else ""
     twin = f", or of {need.twin.words} in its place" if need.twin else ""
     where = [] if metric.everywhere else [place]
-    fewer = _FEWER_ANYWHERE if metric.everywhere else _FEWER
+    ways = ["fewer or smaller machines"] if found.room(need.own) > 0 else []
+    ways += [] if metric.everywhere else ["a region that has quota"]
+    all_of_it = "the quota is that of all regions together" if metric.everywhere else ""
+    fewer = ": ".join(filter(None, (f"or use {', or '.join(ways)}" if ways else "", all_of_it)))
     return note(
         Code.QUOTA_EXCEEDED,
         effect,
         setting="NETWORK_CONFIG" if metric.name in _INSTEAD else ctx.spec.pools[0].setting,
         what=f"the quota {found.metric.words} in {place} is too small: this deployment needs"
         f" {enough}{twin}",
-        why=f"the limit of {ctx.project} is {found.limit:g}{usage}{own}",
+        why=f"the limit of {ctx.project} is {found.limit:.15g}{usage}{own}",
         fix=f"request an increase at {QUOTA_PAGE}?project={ctx.project}\n"
         f"filter by {' and '.join([*found.metric.filters, *where])}, select it, click Edit"
         f" ({QUOTA_ROLE})\n"

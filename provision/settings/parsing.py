@@ -66,7 +66,13 @@ class InvalidValueError(ValueError):
 def whole_number(text: str) -> int:
     """A whole number in decimal digits."""
     if not re.fullmatch(r"[+-]?[0-9]{1,15}", text):
-        raise InvalidValueError("is not a whole number", "digits only, without separators or units")
+        plain = re.sub(r"\.0+$", "", text)
+        is_long = re.fullmatch(r"[+-]?[0-9]+", text)
+        raise InvalidValueError(
+            "is out of all bounds" if is_long else "is not a whole number",
+            "digits only, without separators or units",
+            fix=str(int(plain)) if plain.isdecimal() and not is_long else "",
+        )
     return int(text)
 
 

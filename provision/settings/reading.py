@@ -237,7 +237,7 @@ def _text_of(env_file: Path, reading: Reading) -> str:
 
 def _unreadable(env_file: Path, error: OSError | ValueError) -> Problem:
     reason = error.strerror if isinstance(error, OSError) else None
-    fix = "use a text file with NAME=value lines"
+    fix = "use a text file with NAME=value lines" + ("" if reason else ", in UTF-8")
     if isinstance(error, FileNotFoundError):
         there = sorted(it.name for it in env_file.parent.glob("*.list"))[:_LISTED]
         fix = f"its folder has {', '.join(map(shorten, there))}" if there else "check its name"

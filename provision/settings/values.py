@@ -419,6 +419,7 @@ def _image(text: str, *, family: bool = False) -> str:
     )
 
 
+_MACHINE_TYPE_FORM: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
 _MACHINE_TYPE: Final = 63  # the most characters of a name (RFC 1035)
 _MOST_GPUS: Final = 16  # of one machine: an a2-megagpu-16g has them
 _MOST_NAMED: Final = 8  # the most machine types that a message names
@@ -433,11 +434,7 @@ def _machine_type(text: str) -> str:
         )
     found = suggestions.gpus(text)
     # A name of the right form may be newer than the table: a rule notes it.
-    if (
-        re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", text)
-        and len(text) <= _MACHINE_TYPE
-        and not found
-    ):
+    if _MACHINE_TYPE_FORM.fullmatch(text) and len(text) <= _MACHINE_TYPE and not found:
         return text
     fitting = suggestions.machine_types(text)
     what = f"is a GPU, {found[0].name}, not a machine type" if found else "is not a machine type"
@@ -449,6 +446,13 @@ def _machine_type(text: str) -> str:
         gpu = found[0].name
         why = f"it is attached to N1 machines: write ACCELERATOR_TYPE={gpu} and GPU_COUNT=1 too"
         raise InvalidValueError(what, why, fix=suggestions.USUAL_WITHOUT_GPUS)
+    several = text.replace(",", " ").split()
+    if len(several) > 1 and all(map(_MACHINE_TYPE_FORM.fullmatch, several)):
+        raise InvalidValueError(
+            "names several machine types",
+            "all machines are of one; on GKE, GKE_NODE_POOLS has pools of different ones",
+            fix=several[0],
+        )
     raise InvalidValueError(what, "such as a2-highgpu-2g")
 
 

@@ -106,6 +106,11 @@ _ALONE: Final[Mapping[str, tuple[str, str]]] = {
         ),
     ),
     "torchrun": (r"(?!--standalone).*", "remove --standalone"),
+    # Each machine would send it to Slurm's queue, and the job would be over.
+    "sbatch": (
+        r"(?!)",
+        "bash SCRIPT, with --nodes, --gpus and --time for its #SBATCH lines; or sbatch after Ssh",
+    ),
 }
 _ALSO_TORCHRUN: Final = frozenset({"torch.distributed.run", "torch.distributed.launch"})
 
@@ -117,6 +122,7 @@ class _Needed:
     path: str
     program: str = ""
     is_module: bool = False
+    is_bare: bool = False  # a program without a /, which is looked for along PATH alone
 
 
 def require_there(
@@ -137,7 +143,8 @@ def require_there(
     if words[1:] == ("-c", settings.job_command):
         found = dataclasses.replace(found, setting="JOB_COMMAND")
     has_image = spec.image is not None or settings.is_gke
-    if has_image and needed.program in {"bash", "sh"} and "/" not in needed.path:
+    along_path = needed.is_bare or needed.program in {"bash", "sh"}
+    if has_image and along_path and "/" not in needed.path:
         # A shell looks for a script along PATH, too, and images bring such scripts.
         return [dataclasses.replace(found, code=Code.NOT_CHECKED)]
     raise SettingsError.of([found])
@@ -185,6 +192,8 @@ def _needed(words: Sequence[str]) -> _Needed | None:
         return None
     if "/" in words[0] and words[0][0] not in "/~":
         return _Needed(words[0])
+    if words[0].endswith((".py", ".sh")):
+        return _Needed(words[0], is_bare=True)
     program, rest = _program(words)
     if re.fullmatch(r"python[\d.]*", program):
         return _script(_PYTHON, program, rest)
@@ -278,14 +287,19 @@ def _judged(needed: _Needed, entries: Mapping[str, int], why_not: WhyNot) -> Pro
         path = f"{path}.py"
     mode = entries.get(path)
     whose = f"which {needed.program} is to run," if needed.program else "the job's program,"
-    if mode is None:
+    run = f"{'python' if path.endswith('.py') else 'bash'} {shlex.quote(path)}"
+    if needed.is_bare:
+        if mode is None:
+            return None
+        what = f"{path}, {whose} is in the folder, and not looked for there"
+        why, fix = "without a / it is looked for along PATH alone", f"Run -- {run}"
+    elif mode is None:
         what = f"{path}, {whose} is not among the files that are copied for the job"
         why, fix = _missing(path, needed, entries, why_not)
     elif not needed.program and stat.S_ISREG(mode) and not mode & 0o111:
-        interpreter = "python" if path.endswith(".py") else "bash"
         what = f"{path}, {whose} may not be executed"
         why = "it has no permission to be, and is copied as it is"
-        fix = f"chmod +x {shlex.quote(path)}; or run it as: {interpreter} {shlex.quote(path)}"
+        fix = f"chmod +x {shlex.quote(path)}; or run it as: {run}"
     else:
         return None
     return Problem(code=Code.INVALID_COMMAND_LINE, what=what, why=why, fix=fix)

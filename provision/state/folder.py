@@ -748,7 +748,7 @@ class StateFolder:
             raise auth.explain(error.message) or StateError(
                 f"These credentials may not {doing} in {where}",
                 code=Code.PERMISSION_MISSING,
-                why=error.message,
+                why=google_refusals.said(error.message),
                 fix=f"ask for {permission} on the bucket (the role Storage Admin on it has all that"
                 " is needed), or set TERRAFORM_GCS_PATH to a bucket that you may use",
                 setting="TERRAFORM_GCS_PATH",

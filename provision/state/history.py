@@ -13,7 +13,6 @@ import json
 import re
 from dataclasses import asdict, dataclass
 from decimal import Decimal
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import __version__
@@ -43,6 +42,9 @@ class Line:
     done: Done
     # what everything costs at most from then on, in USD per hour; None if not known
     hourly: str | None = None
+    # when it began, or a run before it that was killed: from then on there may have been what it
+    # has made; "" if not known
+    began: str = ""
 
 
 def _parsed(content: bytes) -> tuple[Line, ...]:
@@ -52,10 +54,14 @@ def _parsed(content: bytes) -> tuple[Line, ...]:
 def _lines(documents: list[dict[str, Any]]) -> Iterator[Line]:
     for it in documents[-_MOST:]:
         own = {name: json_object.text(it.get(name)) for name in _WORDS}
-        at, hourly = json_object.text(it.get("at")), json_object.text(it.get("hourly"))
+        at, hourly, began = (json_object.text(it.get(key)) for key in ("at", "hourly", "began"))
         is_sound = all(map(_WORD.fullmatch, own.values())) and _moment(at) is not None
         if is_sound:
-            yield Line(done=Done(at=at, **own), hourly=hourly if _MONEY.fullmatch(hourly) else None)
+            yield Line(
+                done=Done(at=at, **own),
+                hourly=hourly if _MONEY.fullmatch(hourly) else None,
+                began=began if _moment(began) is not None else "",
+            )
 
 
 _HISTORY: Final = Stored("history.json", Writer.PROGRAM, _parsed)
@@ -73,23 +79,30 @@ def add(  # noqa: PLR0913 - a line has so many parts
     now: float,
     ended: str,
     hourly: str | None,
+    began: float | None = None,
     is_first: bool = False,
 ) -> None:
     """Add what a run has done; `is_first`: whether there was nothing before it.
 
-    `ended`: "done", or the code of what it ended with. `now`: the moment in the cloud.
+    `ended`: "done", or the code of what it ended with. `now`, `began`: moments in the cloud.
     """
-    at = dt.datetime.fromtimestamp(now, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    at, since = map(_said, (now, now if began is None else min(began, now)))
     who = "".join(re.findall(r"[A-Za-z0-9._@+:-]", locks.holder())) or "unknown"
     done = Done(at=at, action=action, version=__version__, who=who[:100], ended=ended)
     # It says what was; what can't be said any more is no reason for a run to fail.
     with contextlib.suppress(ProvisionError):
         before = () if is_first else of(folder)
-        lines = [*before, Line(done=done, hourly=hourly)]
+        lines = [*before, Line(done=done, hourly=hourly, began=since)]
         kept = [lines[0], *lines[1:][-(_MOST - 1) :]]
         folder.write(
             _HISTORY.name,
-            json.dumps({"lines": [asdict(it.done) | {"hourly": it.hourly} for it in kept]}),
+            json.dumps(
+                {
+                    "lines": [
+                        asdict(it.done) | {"hourly": it.hourly, "began": it.began} for it in kept
+                    ]
+                }
+            ),
             "application/json",
         )
 
@@ -101,14 +114,22 @@ def in_all(
 
     `cloud`: how long it was by the cloud's clock.
     """
-    known = [(moment, it.hourly) for it in lines if (moment := _moment(it.done.at)) is not None]
-    if not known or known[0][1] is None:
+    if not lines or lines[0].hourly is None:
         return None
-    usd, rate = Decimal(0), Decimal(0)
-    for (since, hourly), (until, _) in pairwise([*known, (now, None)]):
-        rate = Decimal(hourly) if hourly is not None else rate
-        usd += rate * Decimal(cloud(max(0.0, until - since))) / 3600
-    return InAll(usd=usd.quantize(Decimal("0.01")), since=lines[0].done.at)
+    usd, rate, then = Decimal(0), Decimal(0), 0.0
+    for it in lines:
+        ended = _moment(it.done.at) or then
+        began, own = max(then, _moment(it.began) or ended), Decimal(it.hourly or rate)
+        # While it ran there may have been what was before it, or what it has made.
+        for price, since, until in ((rate, then, began), (max(rate, own), began, ended)):
+            usd += price * Decimal(cloud(max(0.0, until - since))) / 3600
+        rate, then = own, ended
+    usd += rate * Decimal(cloud(max(0.0, now - then))) / 3600
+    return InAll(usd=usd.quantize(Decimal("0.01")), since=lines[0].began or lines[0].done.at)
+
+
+def _said(moment: float) -> str:
+    return dt.datetime.fromtimestamp(moment, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _moment(text: str) -> float | None:

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 T_co = TypeVar("T_co", covariant=True)
 
-RESTORE: Final = "restore an older version of that object: gcloud storage ls --all-versions {url}"
+RESTORE: Final = (
+    "restore an older version of that object: gcloud storage ls --all-versions {url} lists them,"
+    " and gcloud storage cp '{url}#NUMBER' {url} brings one back"
+)
 _HOLE: Final = "{}"
 MANY: Final = 10**6
 

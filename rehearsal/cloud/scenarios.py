@@ -6,6 +6,8 @@ Services that take part in one ask `request.scenarios`; what concerns every requ
 
 import hashlib
 import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from rehearsal.cloud import faults, real_programs
 from rehearsal.cloud.faults import Effect, Fault
@@ -95,6 +97,21 @@ def parse(text: str) -> frozenset[str]:
 
 STRUCK = "scenarios/struck"
 """The collection of what a scenario has happened to that happens once a start of the cloud."""
+
+
+VICTIMS = "scenarios/victims"
+"""The collection of which machine a scenario is about, as long as its group or pool is there."""
+
+
+def spare(store: Store, vms: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+    """Let scenarios choose once more, as the group of these VMs is deleted.
+
+    `vms`: path and resource of each; some victims are known by the one, some by the other's name.
+    """
+    gone = {name for path, vm in vms for name in (path, vm["name"])}
+    for name, victim in list(store.list(VICTIMS)):
+        if victim.get("vm") in gone:
+            store.delete(VICTIMS, name)
 
 
 def renew(store: Store) -> None:

@@ -21,6 +21,7 @@ from rehearsal.cloud.compute import links, resources, startup_told
 from rehearsal.cloud.compute.resources import INSTANCE, NETWORK, Resource
 from rehearsal.cloud.facts import bandwidths, machines
 from rehearsal.cloud.facts.machines import GpuNetwork
+from rehearsal.cloud.scenarios import VICTIMS
 from rehearsal.cloud.storage import buckets, objects
 from rehearsal.cloud.store import Store
 from rehearsal.cloud.wire import Request
@@ -331,7 +332,6 @@ class Run:
         objects.create(plain, self._store, self._bucket, metadata, text)
 
 
-_VICTIMS = "scenarios/victims"
 _ERRORS = 17
 _USUAL_MTU = 1460
 _PLUGINS = {GpuNetwork.RDMA: ("gib", "gIB"), GpuNetwork.TCPXO: ("tcpxo", "FasTrak")}
@@ -362,10 +362,10 @@ class Scene:
         if scenario not in self.scenarios:
             return False
         key = f"{scenario} {self.folder}"
-        struck = self.store.get(_VICTIMS, key)
+        struck = self.store.get(VICTIMS, key)
         if struck is None:
             struck = {"vm": min(self.vms)}
-            self.store.put(_VICTIMS, key, struck)
+            self.store.put(VICTIMS, key, struck)
         return bool(struck["vm"] == vm)
 
 

@@ -33,7 +33,7 @@ _UNTRIED: Final = "would run here: "
 _NOTHING: Final = "a rehearsal runs no program"
 _JOB_INDEX: Final = re.compile(r"\$(?:JOB_INDEX\b|\{JOB_INDEX\})")
 _CALL: Final = re.compile(
-    r"""^(?:\s*print\((?P<quote>["'])(?P<said>.*?)(?P=quote).*\)
+    r"""^(?:\s*print\((?P<quote>["'])(?P<said>.*?)(?P=quote)(?:,\s*flush=True)?\)
       |\s*(?:time\.)?sleep\((?P<seconds>[0-9.]+)\)
       |(?:(?:sys\.)?exit|raise\sSystemExit)\((?P<code>\d+)\))""",
     re.VERBOSE,

@@ -28,6 +28,7 @@ from provision.kinds import machines
 from provision.kinds.gke import variables
 from provision.kinds.gke.kubernetes import client
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+from provision.kinds.status import NOT_THERE
 from provision.lifecycle import phases
 from provision.lifecycle.phases import Phase
 from provision.spec.capacity import Mode
@@ -122,7 +123,7 @@ def problem(what: str, part: Mapping[str, Any]) -> Problem:
         return Problem(
             code=Code.MACHINES_GONE,
             what=f"{what} does not exist",
-            why="somebody deleted it after it was created",
+            why=NOT_THERE,
             fix="run Create again",
         )
     return Problem(

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from provision import words
+from provision.catalogue import xids
 from provision.codes import Code
 from provision.documents import json_object
 from provision.documents.timeline import StageName
@@ -393,6 +394,8 @@ def _problem(name: str, it: Startup, place: str) -> Problem:
     )
     reset = f"gcloud compute instances reset {name} {place}"
     again = f"fix the cause, restart the VM with `{reset}`, and run Create again"
+    if xids.need_another_host(last_lines(it.detail)):
+        again = "a restart is not enough: Status has the command that gives it another host"
     return Problem(
         code=Code.STARTUP_FAILED,
         setting=_SETTING if is_command else "",

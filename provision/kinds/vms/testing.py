@@ -109,7 +109,8 @@ def require_all(cloud: Cloud, record: Record, found: Sequence[Vm]) -> None:
     raise ClusterError(
         have,
         code=Code.MACHINES_GONE,
-        why="somebody changed the size of the group, or deleted VMs, after the last Create",
+        why="somebody changed the size of the group or deleted VMs, or the last Create has not come"
+        " so far as to make them",
         fix=f"run Create to have {wanted} again; or set INSTANCE_COUNT to what you want, and run"
         " Create",
         setting="INSTANCE_COUNT",

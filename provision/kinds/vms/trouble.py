@@ -111,7 +111,7 @@ def found(case: Case) -> Iterator[Trouble]:
         yield Trouble(
             about=About.MACHINES,
             what=f"the group {case.group.name} does not exist",
-            why=("somebody deleted it after it was created",),
+            why=(status.NOT_THERE,),
             fix="run Create to make it again, or Destroy if you are done",
         )
         return

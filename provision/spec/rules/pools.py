@@ -62,7 +62,8 @@ def _limits(case: Case) -> Iterator[Finding]:
             field=given,
             what=f"is set without {missing.upper()}",
             why="autoscaling needs both limits; without both, pools have a fixed size",
-            fix=f"set {missing.upper()} too",
+            fix=f"{missing.upper()}={0 if least is None else max(1, least)}, or remove"
+            f" {given.upper()}",
         )
     elif least is not None and most is not None and least > most:
         yield Finding(

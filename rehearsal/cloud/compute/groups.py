@@ -292,6 +292,7 @@ def _resized(call: Call, name: str, size: int) -> Resource:
 def _delete(call: Call) -> Resource:
     name = call.name(GROUP_MANAGER)
     group = resources.require_ready(call, GROUP_MANAGER, name)
+    scenarios.spare(call.store, fleet.members(call, name))
     end = max(call.end(), fleet.shrink(call, name, len(fleet.members(call, name))))
     end = resize_requests.awaited(call, name, end)
     resize_requests.forget(call, name, end)

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rehearsal.cloud import policies, secrets
+from rehearsal.cloud import policies, scenarios, secrets
 from rehearsal.cloud.compute import images, networks, properties, startup_told
 from rehearsal.cloud.compute.resources import Call, Resource
 from rehearsal.cloud.facts import images as image_facts
@@ -18,8 +18,6 @@ from rehearsal.cloud.storage import buckets
 
 _CONFIG = "aiinfra-config"
 _COMMAND = "aiinfra-startup-command"
-
-_VICTIMS = "scenarios/startup-fails"
 
 _BOOT_SECONDS = 20.0
 
@@ -118,10 +116,11 @@ def _failing_step(call: Call, member: str, group: str, skipped: Resource) -> str
     """The step in which `startup-fails` lets this VM fail: one VM of a group, always the same."""
     if "startup-fails" not in call.request.scenarios:
         return None
-    victim = call.store.get(_VICTIMS, group)
+    key = f"startup-fails {group}"
+    victim = call.store.get(scenarios.VICTIMS, key)
     if victim is None:
         victim = {"vm": member}
-        call.store.put(_VICTIMS, group, victim)
+        call.store.put(scenarios.VICTIMS, key, victim)
     if victim["vm"] != member:
         return None
     return next((name for name in _ORDER_OF_FAILURE if name not in skipped), None)

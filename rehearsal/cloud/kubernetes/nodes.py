@@ -15,7 +15,7 @@ from rehearsal.cloud.facts.node_health import FAILS_AFTER, FAILURES, Failure
 from rehearsal.cloud.kubernetes import google, objects, pods, pools, quantities
 from rehearsal.cloud.kubernetes.objects import Object, World
 from rehearsal.cloud.kubernetes.pools import GPU, Pool
-from rehearsal.cloud.scenarios import STRUCK
+from rehearsal.cloud.scenarios import STRUCK, VICTIMS
 from rehearsal.cloud.wire import rfc3339
 
 _JOIN_SECONDS: Final = 30.0
@@ -250,8 +250,6 @@ BAD_GPU: Final = "bad-gpu"
 SLOW: Final = "slow-vm"
 NO_INTERFACE: Final = "missing-interface"
 
-_VICTIMS: Final = "scenarios/victims"
-
 
 def strikes(world: World, scenario: str, pod: Object) -> bool:
     """Whether a scenario is about a pod's node: the first one by name of its pool that is there."""
@@ -262,10 +260,10 @@ def strikes(world: World, scenario: str, pod: Object) -> bool:
     there = {it["metadata"]["name"] for it in of(world, pool)}
     # What a pod has written is read after its node is gone too.
     used = {it["spec"].get("nodeName", "") for it in pods.every(world) if pool_of(it) == pool}
-    struck = world.store.get(_VICTIMS, key)
+    struck = world.store.get(VICTIMS, key)
     if struck is None or struck["node"] not in there | used:
         struck = {"node": min(used - {""})}
-        world.store.put(_VICTIMS, key, struck)
+        world.store.put(VICTIMS, key, struck)
     return bool(struck["node"] == pod["spec"]["nodeName"])
 
 

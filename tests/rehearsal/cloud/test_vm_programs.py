@@ -9,6 +9,7 @@ from rehearsal.cloud import vm_programs
 SCRIPT = """\
 import sys, time
 print("one")
+print("half of", 1)
 time.sleep(30)
     print('two', flush=True)
 sys.exit(7)

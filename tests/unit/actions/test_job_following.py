@@ -150,6 +150,16 @@ def test_whoever_follows_a_job_that_failed_changes_nothing_and_is_told_of_restar
     assert ("--restarts" in told.value.problems[0].fix) is final
 
 
+def test_machines_that_nothing_asks_google_for_are_not_said_to_come_again() -> None:
+    job = Job(name="a-1", state=JobState.WAITING, attempt=1, submitted="")
+    told = jobs._who_brings(job, Stranded(what="np has no group of VMs", left=0, here=True))
+    assert "nothing asks Google for them" in told.why
+    assert told.fix == "aiinfra Run --again a-1 --create has them come, here first"
+    told = jobs._who_brings(job, Stranded(what="0 of 2 VMs run", left=0))
+    assert "may have some here again" in told.why
+    assert told.fix.endswith("another way of CAPACITY")
+
+
 def test_a_loss_counts_on_while_the_queue_lets_a_job_in_that_has_no_machines() -> None:
     lost = Stranded(what="0 of 2 nodes run", left=0)
     deadline = SimpleNamespace(is_over=False)

@@ -41,6 +41,10 @@ Create --project-id=p -> '--project-id' is not an option; it is a setting: write
 -e ZONE=z Create -> '-e' is not an option; write docker's options before the image's name
 Validate --online -> '--online' is not an option; --help shows the options
 Run --gpu 1 -- a -> '--gpu' is not an option; did you mean --gpus NUMBER?
+Run -N 2 -- a -> '-N' is not an option; did you mean --nodes NUMBER?
+Run --down -- a -> '--down' is not an option; did you mean Destroy, or Run --destroy-after?
+Run --idle-minutes-to-autostop 9 -- a -> '--idle-minutes-to-autostop' is not an option;
+    did you mean IDLE_TIMEOUT=30m in the env.list?
 Run --gpus-per-node 1 -- a -> '--gpus-per-node' is not an option; did you mean --gpus NUMBER?
 --frobnicate x Create -> '--frobnicate' is not an option; --help shows the options
 Create - -> '-' is not an option; --help shows the options

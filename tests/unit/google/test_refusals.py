@@ -202,3 +202,10 @@ def test_a_refusal_reaches_a_zone_a_region_or_everything(
     code: Code | None, message: str, reach: Reach
 ) -> None:
     assert refusals.reach(code, message) is reach
+
+
+def test_of_a_refused_upload_googles_own_words_are_told() -> None:
+    answer = '{"error": {"code": 403, "message": "Permission denied: x.", "errors": []}}'
+    text = f"POST http://g/o?uploadType=multipart: {answer}: ('Request failed', 403)"
+    assert refusals.said(text) == "Permission denied: x."
+    assert refusals.said("GET http://g/b: Forbidden") == "GET http://g/b: Forbidden"

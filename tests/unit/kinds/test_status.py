@@ -2,8 +2,10 @@
 
 import dataclasses
 import datetime as dt
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 import pytest
@@ -11,7 +13,8 @@ import pytest
 from provision.catalogue import prices
 from provision.deployment.kind import Kind
 from provision.documents.cost import Cost
-from provision.documents.status import About, EndedBy, SoFar, Status
+from provision.documents.status import About, EndedBy, SoFar, Status, Trouble
+from provision.files import private
 from provision.google.api import GoogleApiError
 from provision.kinds import status
 from provision.kinds.gke import status as gke_status
@@ -21,6 +24,7 @@ from provision.kinds.gke.kubernetes.nodes import Node, Nodes
 from provision.spec.capacity import Mode
 from provision.spec.cluster import ClusterSpec
 from provision.spec.pools import Pool, Size
+from provision.state import liveness
 from provision.state.location import StateLocation
 from provision.state.record import Record, Reserved
 from provision.terraform.lock import Lock
@@ -37,6 +41,8 @@ class Folder:
 
     location = StateLocation("b", "np-deployment", is_default=False)
 
+    notes: Mapping[str, liveness.Note] = MappingProxyType({})
+
     def __init__(self, lock: Lock | None, *, is_empty: bool) -> None:
         self._lock = lock
         self._is_empty = is_empty
@@ -46,6 +52,9 @@ class Folder:
 
     def read(self, _: object) -> None:
         return None
+
+    def all(self, _: object) -> Mapping[str, liveness.Note]:
+        return self.notes
 
     def outputs(self) -> dict[str, Any]:
         share = {"name": "np-nfs", "path": "/data", "ip": "10.0.0.2", "share": "vol"}
@@ -76,23 +85,35 @@ class Api:
 
 
 class AnyKind:
-    """A kind whose clusters have nothing of their own to tell."""
+    """A kind whose clusters have nothing of their own to tell, but what of them is not there."""
+
+    def __init__(self, *trouble: Trouble) -> None:
+        self._trouble = trouble
 
     def status(self, *_arguments: object) -> Status:
-        return Status(words="things")
+        return Status(words="things", trouble=self._trouble)
 
     def page(self, _record: Record) -> tuple[str, str]:
         return "Things", "things/np"
 
 
 def _look(
-    lock: Lock | None = None, api: Api | None = None, *, is_empty: bool = False, **changes: Any
+    lock: Lock | None = None,
+    api: Api | None = None,
+    *,
+    is_empty: bool = False,
+    notes: Mapping[str, liveness.Note] = MappingProxyType({}),
+    trouble: tuple[Trouble, ...] = (),
+    **changes: Any,
 ) -> Status:
     texts = dict.fromkeys(("cluster_id", "tool_version", "terraform_version", "region"), "x")
     usual = {"kind": "mig", "project_id": "p", "name_prefix": "np", "zone": "us-central1-a"}
     record = Record(**cast("Any", texts | usual | changes))
-    cloud = having(folder=Folder(lock, is_empty=is_empty), api=api or Api(None), lists=None)
-    return status.look(having(clock=Clock()), cloud, record, cast("Kind[ClusterSpec]", AnyKind()))
+    folder = Folder(lock, is_empty=is_empty)
+    folder.notes = notes
+    cloud = having(folder=folder, api=api or Api(None), lists=None)
+    kind = cast("Kind[ClusterSpec]", AnyKind(*trouble))
+    return status.look(having(clock=Clock()), cloud, record, kind)
 
 
 def test_what_every_kind_has_is_told_and_a_run_that_holds_the_lock() -> None:
@@ -127,6 +148,25 @@ def test_a_lock_that_is_held_for_a_day_is_trouble_and_no_run_that_is_waited_for(
     assert "--break-lock 1-2" in one.fix
     assert found.waiting == ()
     assert _look(dataclasses.replace(LOCK, created="unknown")).trouble == ()
+
+
+def test_what_is_not_there_yet_is_no_trouble_while_a_run_makes_it_and_is_once_that_was_killed(
+    tmp_path: Path,
+) -> None:
+    gone = Trouble(about=About.MACHINES, what="no group", why=(status.NOT_THERE,), fix="run Create")
+    assert _look(trouble=(gone,)).trouble == (gone,)
+    made = _look(LOCK, trouble=(gone, dataclasses.replace(gone, why=("it failed",))))
+    assert [it.why for it in made.trouble] == [("it failed",)]
+    assert made.is_pending
+
+    file = tmp_path / private.ALIVE
+    file.touch()
+    note = liveness.Note(machine=liveness.Machine.here(), alive=str(file), lock_id=LOCK.id)
+    killed = _look(LOCK, trouble=(gone,), notes={"n": note})
+    left, also = killed.trouble
+    assert (also, killed.waiting) == (gone, ())
+    assert left.what.startswith("a run was killed that was changing it since")
+    assert left.fix.startswith("run Create --yes to go on, or Destroy --yes")
 
 
 def test_a_state_that_is_gone_is_told_but_while_somebody_may_be_making_it() -> None:

@@ -1,6 +1,7 @@
 """Who decides that a stale lock is freed: --yes, or a person; Destroy asks nobody."""
 
 import contextlib
+import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -88,22 +89,19 @@ def test_a_lock_that_is_not_stale_is_somebody_elses(monkeypatch: pytest.MonkeyPa
     assert met.freed == []
 
 
-@pytest.mark.parametrize(("before", "at"), [(None, 1.0), (SimpleNamespace(), 2.0)])
-def test_what_the_first_run_makes_is_counted_from_its_begin_on(
-    monkeypatch: pytest.MonkeyPatch, before: SimpleNamespace | None, at: float
+@pytest.mark.parametrize(("created", "began"), [("2026-11-21T10:00:00Z", 1795255200), ("?", 2e9)])
+def test_what_a_killed_run_has_made_costs_from_its_begin_on(
+    monkeypatch: pytest.MonkeyPatch, created: str, began: float
 ) -> None:
-    records = iter([before, SimpleNamespace(hourly="4")])
-    folder = SimpleNamespace(record=lambda: next(records))
-    run = SimpleNamespace(alive=None, lock_id="", follows_dead=False)
-    added: list[dict[str, Any]] = []
+    told: list[float] = []
+    records = iter([None, SimpleNamespace(hourly="1")])
+    run = SimpleNamespace(lock_id="2", follows_dead=False)
+    left = dataclasses.replace(LOCK, created=created)
     monkeypatch.setattr(liveness, "announced", lambda *_: contextlib.nullcontext(run))
-    monkeypatch.setattr(exclusive, "_take", lambda *_: False)
-    monkeypatch.setattr(exclusive, "wait_for_earlier_run", lambda *_: None)
-    monkeypatch.setattr(history, "add", lambda *_, **line: added.append(line))
-    moment = 1.0
-    clock = SimpleNamespace(now=lambda: moment)
-    context = SimpleNamespace(clock=clock, report=Report(action=Action.CREATE), progress=None)
-    cloud = SimpleNamespace(folder=folder, api=None)
-    with exclusive.alone(cast("Any", context), cast("Any", cloud), cast("Any", None), Path()):
-        moment = 2.0
-    assert [(it["now"], it["is_first"]) for it in added] == [(at, before is None)]
+    monkeypatch.setattr(exclusive, "_take", lambda *_: left)
+    monkeypatch.setattr(history, "add", lambda *_, began, **__: told.append(began))
+    context = SimpleNamespace(clock=SimpleNamespace(now=lambda: 2e9), report=Report())
+    cloud = SimpleNamespace(folder=SimpleNamespace(record=lambda: next(records)))
+    with exclusive.alone(*cast("Any", (context, cloud, None, Path()))) as follows_killed:
+        assert follows_killed
+    assert told == [began]

@@ -69,6 +69,21 @@ def test_a_quota_that_is_one_too_small_is_told_with_limit_usage_and_link(
     assert "console.cloud.google.com/iam-admin/quotas?project=my-project" in problem.fix
 
 
+def test_fewer_machines_are_no_way_out_where_the_quota_has_no_room_at_all(google: Google) -> None:
+    for limit, way in (
+        (3, "or use fewer or smaller machines, or a region"),
+        (2, "or use a region"),
+    ):
+        google.limit("NVIDIA_A100_GPUS", limit, usage=2)
+        assert f"\n{way} that has quota" in google.check({}).problems[0].fix
+
+
+def test_a_large_number_is_written_out(google: Google) -> None:
+    google.limit("SSD_TOTAL_GB", 123_456_789, usage=123_456_788)
+    why = google.check({}).problems[0].why
+    assert why == "the limit of my-project is 123456789, and 123456788 of it is used"
+
+
 TABLE = """
 limit-all GPUS_ALL_REGIONS 1 :: -> VM_TYPE: GPUS_ALL_REGIONS in all regions
 @REQUESTS = {"consumerQuotaLimits": [{"quotaBuckets": [{"effectiveLimit": "0"}]}]} ::

@@ -338,3 +338,7 @@ def test_a_file_that_powershell_wrote_is_read_with_the_line_that_makes_it_utf_8(
     path.write_bytes(b"\xff\xfeA\x00=\x00\x00\x00")
     (problem,) = load({}, path).problems
     assert problem.why == "it is not a text file"
+    path.write_bytes(b"LABELS=team=caf\xe9")
+    (problem,) = load({}, path).problems
+    assert problem.why == "line 1 is not UTF-8"
+    assert problem.fix.endswith("in UTF-8")

@@ -189,6 +189,9 @@ HTTPS_PROXY=proxy.corp:8080 -> http://proxy.corp:8080
 PIP_INDEX=pypi.corp/simple -> https://pypi.corp/simple
 VM_TYPE=A3 Ultra -> a3-ultragpu-8g
 VM_TYPE=h200x8 -> a3-ultragpu-8g
+VM_TYPE=g2-standard-8, a2-highgpu-1g -> g2-standard-8
+VM_TYPE=g2-standard-24 INSTANCE_COUNT=2 -> g2-standard-24 and INSTANCE_COUNT=2, a line each
+INSTANCE_COUNT=2.0 -> 2
 VM_TYPE=rtx-6000 -> g4-standard-48
 RESERVATION_NAME=https://www.googleapis.com/compute/v1/projects/my-pool/zones/us-east4-b/reservations/r
     -> projects/my-pool/reservations/r
@@ -215,6 +218,9 @@ _62_LABELS = ",".join(f"l{number}=x" for number in range(62))
         ("IMAGE_NAME", _OF_A_FAMILY, "that is IMAGE_FAMILY_NAME=f with IMAGE_PROJECT=my-images"),
         ("ASK_ABOVE", "0", "more than 0"),
         ("INSTANCE_COUNT", "3 # three", "a comment must be on a line of its own"),
+        ("INSTANCE_COUNT", "9" * 23, "is out of all bounds"),
+        ("ENABLE_SPOT", "yes VM_TYPE=g2-standard-8", "each setting has a line of its own"),
+        ("ENABLE_SPOT", "yes PLEASE=now", "is neither yes nor no"),
         ("METADATA", "startup-script=x", "STARTUP_COMMAND"),
         ("METADATA", "AIInfra-config=x", "another name"),
         ("METADATA", f"{'k' * 128}=x", "1 to 127"),

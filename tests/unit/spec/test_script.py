@@ -77,6 +77,15 @@ def test_a_script_that_is_not_there_is_refused_with_the_nearest_name(line: str) 
     assert problem.fix.startswith("did you mean train.py? ")
 
 
+def test_a_script_without_an_interpreter_is_not_found_in_the_folder() -> None:
+    problem = refused("train.sh", "--epochs", "3")
+    assert problem.what == "train.sh, the job's program, is in the folder, and not looked for there"
+    assert problem.fix == "Run -- bash train.sh"
+    assert refused("bash", "-c", "train.py && echo hi").fix == "Run -- python train.py"
+    (note,) = look("train.sh", job_image="ghcr.io/a/b:1")
+    assert note.code is Code.NOT_CHECKED
+
+
 @pytest.mark.parametrize(
     ("line", "near"),
     [
@@ -133,7 +142,7 @@ def test_names_are_looked_for_in_the_whole_folder(line: str, near: str) -> None:
         "bash -c 'for i in 1; do python missing.py; done'",
         "bash -c '{ python missing.py; }'",
         "bash -c 'python \"missing.py'",
-        "'my script.sh' missing.py",
+        "'./my script.sh' missing.py",
         "python",
         "''",
     ],
@@ -205,6 +214,7 @@ def test_a_shell_may_find_its_script_among_the_programs_of_an_image(
         ("tune run full_finetune_distributed --config a.yaml", "tune run"),
         ("tune run --nnodes 2 --nproc_per_node 8 full_finetune_distributed", "tune run"),
         ("torchrun --standalone --nproc-per-node=8 train.py", "torchrun"),
+        ("sbatch --nodes 2 train.sh", "sbatch"),
     ],
 )
 def test_a_launcher_that_looks_for_no_other_machine_is_told_before_it_trains_alone(

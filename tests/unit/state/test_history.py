@@ -47,6 +47,15 @@ def test_what_it_has_cost_follows_the_price_from_each_line_on() -> None:
     assert slow.usd == 2 * spent.usd
 
 
+def test_while_a_run_is_at_work_the_higher_price_counts_from_its_begin_on() -> None:
+    folder = MemoryFolder()
+    history.add(folder, "Create", now=2 * HOUR, began=HOUR, ended="done", hourly="6")
+    history.add(folder, "Create", now=4 * HOUR, began=3 * HOUR, ended="done", hourly="2")
+    spent = history.in_all(history.of(folder), 5 * HOUR)
+    assert spent is not None
+    assert (spent.usd, spent.since) == (Decimal("20.00"), "1970-01-01T01:00:00Z")
+
+
 def test_the_list_is_bounded_and_its_first_line_stays() -> None:
     folder = MemoryFolder()
     for hour in range(history._MOST + 10):

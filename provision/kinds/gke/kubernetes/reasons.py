@@ -253,4 +253,4 @@ def _quota(quota: Quota | None) -> str:
     if quota is None:
         return f"request a higher quota {asking}"
     place = f" of {quota.region}" if quota.region else ""
-    return f"request a higher quota {quota.metric}{place}, now {quota.limit:g}, {asking}"
+    return f"request a higher quota {quota.metric}{place}, now {quota.limit:.15g}, {asking}"

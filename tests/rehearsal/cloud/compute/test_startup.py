@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.cloud import policies
+from rehearsal.cloud import policies, scenarios
 from rehearsal.cloud.compute import properties
 from rehearsal.cloud.compute.resources import INSTANCE
 from tests.rehearsal.cloud.compute.conftest import (
@@ -223,6 +223,20 @@ def test_where_no_time_passes_it_has_failed_a_few_times(wired: Compute) -> None:
     wired.scenarios = frozenset({"startup-fails"})
     _start(wired, restart="always")
     assert _told(wired)["steps"]["command"]["failures"] == 4
+
+
+def test_of_a_group_that_is_made_again_one_vm_fails_as_well(wired: Compute) -> None:
+    wired.scenarios = frozenset({"startup-fails"})
+    _start(wired, size=2)
+    named = {"vm": wired.vms()[0]["name"]}
+    with wired.database.transaction() as store:  # what asks VMs for their health knows their names
+        store.put(scenarios.VICTIMS, "full-disk", named)
+    wired.delete(f"{ZONE}/instanceGroupManagers/grp")
+    with wired.database.transaction() as store:
+        assert list(store.list(scenarios.VICTIMS)) == []
+    wired.now += 600
+    wired.group("grp", size=2, template="grp")
+    assert sorted(_told(wired, number)["state"] for number in range(2)) == ["done", "failed"]
 
 
 @pytest.mark.parametrize(("command", "step"), [(True, "command"), (False, "gpu")])

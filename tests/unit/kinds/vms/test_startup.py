@@ -196,6 +196,8 @@ def test_all_failures_are_named_a_handful_in_full_with_step_and_last_lines() -> 
     assert problem.what == "b failed in the step mounts"
     assert problem.why == "mount: no such bucket"
     assert "gcloud compute instances reset b --zone z --project p`" in problem.fix
+    (problem,) = _failure(FakeApi(b=[_told("failed", "gpu", "NVRM: Xid (PCI:0:4): 79, GPU lost")]))
+    assert "a restart is not enough: Status has the command" in problem.fix
     (problem,) = _failure(FakeApi(a=[_told("failed", "command", "exit code 3")]))
     assert problem.setting == "STARTUP_COMMAND"
     assert problem.why == "exit code 3"
