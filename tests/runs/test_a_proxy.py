@@ -41,9 +41,10 @@ def behind(
     base = made.environ["GOOGLE_COMPUTE_CUSTOM_ENDPOINT"].removesuffix("/compute/v1/")
     sites: dict[str, Path | str] = {}
     for service in Service:
-        variable, address, *_ = service.value
+        name, address, *_ = service.value
         real = urlsplit(address)
-        sites[str(real.hostname)] = base + session.ENDPOINTS[variable].removesuffix(real.path)
+        path = session.ENDPOINTS[f"GOOGLE_{name}_CUSTOM_ENDPOINT"].removesuffix(real.path)
+        sites[str(real.hostname)] = base + path
     sites["iamcredentials.googleapis.com"] = base + "/iamcredentials"
     sites["oauth2.googleapis.com"] = base
     for name in list(made.environ):
