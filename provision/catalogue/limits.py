@@ -20,8 +20,10 @@ CALENDAR_LEAD: Final = 87 * 3600
 CALENDAR_AHEAD: Final = 60 * 86400
 """Seconds ahead for which Google tells what there is (the same page)."""
 
-MOST_REQUESTED: Final = 1000
-"""The maximum number of VMs in one resize request (rule M9)."""
+MOST_VMS: Final = 1000
+"""The maximum number of VMs in one resize request (rule M9), and in a group of a zone, unless it
+lists them by pages (Google's sample compute-zonal-instance-group-manager-paginated-tag,
+undated)."""
 
 MOST_NODES: Final = 1000
 """The maximum number of nodes in one GKE node pool."""

@@ -474,7 +474,7 @@ def _limits() -> str:
     rows = (
         ("run duration of a machine", f"{limits.LONGEST_RUN // 86400} days at most"),
         ("the same, of VM groups", f"{limits.SHORTEST_GROUP_RUN // 60} minutes at least"),
-        ("VMs in one request of flex start", f"{limits.MOST_REQUESTED}"),
+        ("VMs of one group", f"{limits.MOST_VMS}"),
         ("nodes of one GKE node pool", f"{limits.MOST_NODES}"),
         ("nodes of one GKE cluster", f"{limits.MOST_CLUSTER_NODES}"),
         ("secrets of one env.list", f"{limits.SECRETS}"),

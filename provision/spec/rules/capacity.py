@@ -244,15 +244,15 @@ def _flex_machine(case: Case) -> Iterator[Finding]:
         )
 
 
-@RULES.on("instance_count", "enable_flex_start", gke=False)
-def _one_request(case: Case) -> Iterator[Finding]:
-    settings, most = case.settings, limits.MOST_REQUESTED
-    if settings.enable_flex_start and settings.instance_count > most:
+@RULES.on("instance_count", gke=False)
+def _one_group(case: Case) -> Iterator[Finding]:
+    most = limits.MOST_VMS
+    if case.settings.instance_count > most:
         yield Finding(
             code=Code.INVALID_VALUE,
             field="instance_count",
-            what="is more than flex start provides at once",
-            why=f"one resize request can ask for at most {most} VMs",
+            what="is more than one group can have",
+            why=f"a group in a zone, and a request of flex start, has at most {most} VMs",
             fix=f"INSTANCE_COUNT={most}, and another cluster with a different NAME_PREFIX for the"
             " rest",
         )
