@@ -2,7 +2,7 @@
 
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -21,19 +21,19 @@ MAKING = "google_compute_instance_template.gpu: Creat"
 STOPPING = "Stopping: Terraform finishes"
 """What a run says as soon as it was asked to stop."""
 
-SLOWLY = {"CLOUD_CLOCK_RATE": "0.2", "DISABLE_OPS_AGENT": "true", "SHOW_PROXY_URL": "no"}
-"""Five seconds of Google Cloud in one of ours: nothing would be left to stop at the usual rate.
-What only takes time is left out."""
+SHORT = {"DISABLE_OPS_AGENT": "true", "SHOW_PROXY_URL": "no"}
+"""What only takes time is left out."""
+SLOWLY = SHORT | {"CLOUD_CLOCK_RATE": "0.2"}
+"""Five seconds of Google Cloud in one of ours: nothing would be left to stop at the usual rate."""
 
 
-def _slowly(volume: str, env_list: Path) -> tuple[str, ...]:
-    """Options of all runs on one cloud: a VM keeps the pace at which it was made."""
-    return kept(volume, env_list, *(f"--env={name}={value}" for name, value in SLOWLY.items()))
+def _options(volume: str, env_list: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+    return kept(volume, env_list, *(f"--env={name}={value}" for name, value in environ.items()))
 
 
-def _is_finished_by_the_next(image: Image, options: tuple[str, ...]) -> None:
+def _is_finished_by_the_next(image: Image, volume: str, env_list: Path) -> None:
     for action in ("Create", "Destroy"):
-        done = image.run(action, "--rehearse", options=options)
+        done = image.run(action, "--rehearse", options=_options(volume, env_list, SHORT))
         assert done.code == 0, done.err
 
 
@@ -53,11 +53,11 @@ def test_a_stopped_create_is_finished_by_the_next(
     assert code == 143, words
     assert "run Create again" in words
     assert "it is not locked" in words
-    _is_finished_by_the_next(image, _slowly(volume, env_list))
+    _is_finished_by_the_next(image, volume, env_list)
 
 
 def test_ctrl_c_on_a_terminal_ends_in_order(image: Image, volume: str, env_list: Path) -> None:
-    options = ("--rm", "-it", *_slowly(volume, env_list))
+    options = ("--rm", "-it", *_options(volume, env_list, SLOWLY))
 
     code, words = typed(
         [image.engine.client, "run", *options, image.name, *CREATE],
@@ -68,7 +68,7 @@ def test_ctrl_c_on_a_terminal_ends_in_order(image: Image, volume: str, env_list:
 
     assert code == 130, words
     assert "it is not locked" in words
-    _is_finished_by_the_next(image, _slowly(volume, env_list))
+    _is_finished_by_the_next(image, volume, env_list)
 
 
 def test_what_an_orchestrator_kills_keeps_its_lock_and_says_how_to_free_it(
@@ -86,7 +86,12 @@ def test_what_an_orchestrator_kills_keeps_its_lock_and_says_how_to_free_it(
     assert done.code == 5, done.err
     (lock,) = re.findall(r"--break-lock (\S+)", done.err)
     broken = image.run(
-        "Create", "--rehearse", "--yes", "--break-lock", lock, options=_slowly(volume, env_list)
+        "Create",
+        "--rehearse",
+        "--yes",
+        "--break-lock",
+        lock,
+        options=_options(volume, env_list, SHORT),
     )
     assert broken.code == 0, broken.err
 
@@ -102,14 +107,14 @@ def name(image: Image) -> Iterator[str]:
 def test_a_run_whose_terminal_is_closed_stops_in_order(
     image: Image, volume: str, env_list: Path, name: str
 ) -> None:
-    options = ("-it", "--name", name, *_slowly(volume, env_list))
+    options = ("-it", "--name", name, *_options(volume, env_list, SLOWLY))
     command = [image.engine.client, "run", *options, image.name, *CREATE]
 
     hung_up(command, image.engine.environ, when=MAKING.encode(), until=STOPPING.encode())
     code = image.engine.must("wait", name)
 
     assert code == "143", image.engine.must("logs", name)
-    _is_finished_by_the_next(image, _slowly(volume, env_list))
+    _is_finished_by_the_next(image, volume, env_list)
 
 
 @pytest.mark.parametrize(
