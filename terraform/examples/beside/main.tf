@@ -1,5 +1,6 @@
 # What is yours beside a cluster that Create, or the root mig, has made: it reads that root's outputs from the state.
-# With an account that somebody else made (SERVICE_ACCOUNT), ids.service_account is null.
+# With an account that somebody else made (SERVICE_ACCOUNT), ids.service_account is null. Before Create, or after
+# Destroy, there are no outputs, and Terraform says "Unsupported attribute": plan it while the cluster is there.
 
 provider "google" {
   project = local._project
