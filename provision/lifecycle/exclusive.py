@@ -116,7 +116,6 @@ def alone(
         if tool is not None:
             tool.inherits(run.alive)
         with contextlib.ExitStack() as stack:
-            began = context.clock.now()
             left = _take(context, cloud, run.lock_id, stack)
             # An earlier run may have been killed in the middle of a move.
             before = cloud.folder.record()
