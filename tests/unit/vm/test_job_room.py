@@ -162,3 +162,26 @@ def test_what_somebody_has_mounted_in_a_folder_stays(home: Path) -> None:
     assert "the folder of done-1" in went
     assert "old-1" not in went
     assert not (home / "old-1/model.pt").exists()
+
+
+def test_a_folder_at_which_nobody_may_look_keeps_no_other_one_from_going(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, removed = Path.stat, subprocess.run
+
+    def stat(path: Path, **how: Any) -> os.stat_result:
+        if path.name == "old-1":  # as a mount by FUSE does to root
+            raise PermissionError(path)
+        return look(path, **how)
+
+    def run(command: list[str], **how: Any) -> Any:
+        return None if command[-1].endswith("/old-1") else removed(command, **how)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(disk_health, "percent", lambda _: 90)
+    went = job_room.make(home, home.parent, Folder(), os.getpid)  # type: ignore[arg-type]
+
+    assert "done-1" in " ".join(went)
+    assert not (home / "done-1").exists()
+    assert not (home / "old-1.gone").exists()

@@ -54,7 +54,12 @@ def make(home: Path, user: Path, shared: storage.Folder, become: Callable[[], ob
             remove += [str(path / "made"), str(path)]
             whose = None if path.parent == home else become
             subprocess.run(remove, preexec_fn=whose, check=False)  # noqa: S603 - made here
-            if path.exists():  # it is another user's
+            try:
+                path.lstat()
+                continue  # it is another user's
+            except FileNotFoundError:
+                pass
+            except OSError:  # somebody has mounted there what lets nobody look: others may go
                 continue
             if path.parent == home:
                 why = f"the VM removed the folder of {path.name}: its disk was {percent} % full\n"
