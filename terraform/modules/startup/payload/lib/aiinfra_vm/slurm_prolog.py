@@ -65,7 +65,8 @@ def make_folder(comment: str, user: str) -> None:
     except OSError:  # a program of it has mounted something there by FUSE: that drains no VM
         is_its = True
     if not is_its:
-        # An earlier attempt may have had another user, whose files are in it.
+        # An earlier attempt may have had another user, whose files are in it. What can't be had, as
+        # it is mounted, fails its own job, and no VM.
         chown = ["chown", "--recursive", "--no-dereference", f"{user}:{user}", str(folder)]
         subprocess.run(chown, check=False, timeout=_CHOWN)  # noqa: S603 - names that were looked at
 
