@@ -73,7 +73,7 @@ _LONGEST: Final = 1e9
 """Seconds; no task runs for longer, whatever a program on its VM says."""
 _MOMENT: Final = 2.0
 """Seconds of cloud time for which what was read is good enough for a list."""
-_LIVE: Final = frozenset(it for it in JobState if not it.is_over)
+_OVER: Final = tuple(it for it in JobState if it.is_over)  # what a VM wrote may have no hash
 _UNHEARD: Final = (
     "the VMs have not taken note of it yet; those that have powered themselves off (IDLE_TIMEOUT)"
     " are started by Create"
@@ -414,7 +414,7 @@ class VmJobs(JobFolder, Jobs):
         read, is_over = self._ends.get(name, (0.0, False))
         if not is_over and self._clock.since(read) >= age:
             course = self._folder.read(_COURSE, name)
-            is_over = course is not None and course.get("state") not in _LIVE
+            is_over = course is not None and course.get("state") in _OVER
             self._ends[name] = self._clock.now(), is_over
         return is_over
 

@@ -55,6 +55,11 @@ def test_each_job_is_as_far_as_its_own_course_and_waits_for_what_that_says() -> 
     assert list(_jobs(courses).unfinished(every=True)) == ["a-1", "s-1"]
     courses["vms/jobs/s-1/course.json"] = _course("failed")
     assert list(_jobs(courses).unfinished(every=True)) == ["a-1"]
+    # What is no state tells of no end either, and is not passed over where jobs would be lost.
+    nonsense: list[Any] = ["odd", [], {}, None]
+    for strange in nonsense:
+        courses["vms/jobs/s-1/course.json"] = _course("failed") | {"state": strange}
+        assert list(_jobs(courses).unfinished(every=True)) == ["a-1", "s-1"]
 
 
 def test_a_list_of_many_jobs_that_wait_reads_no_job_for_each_that_is_behind_it() -> None:
