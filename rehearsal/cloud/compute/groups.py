@@ -28,7 +28,7 @@ from rehearsal.cloud.compute.resources import (
 from rehearsal.cloud.facts import machines, offers, places
 from rehearsal.cloud.wire import GoogleError
 
-_LARGEST = 1000
+_LARGEST = 1000  # VMs, unless its lists have pages (zonal-instance-group-manager-paginated)
 _DEFAULTS: Resource = {
     "updatePolicy": {
         "type": "OPPORTUNISTIC",
